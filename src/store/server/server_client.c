@@ -16,10 +16,10 @@
 
 enum {
 	HEAD_SIZE_MAX = 16 * 1024,
-	/* What a daemon takes, and what it answers at most. */
+	/* The largest body that a daemon accepts or sends. */
 	BODY_SIZE_MAX = 24 * 1024 * 1024,
 	ANSWER_SIZE_MAX = 64 * 1024 * 1024,
-	/* A call is closed when it has as much: results of many operations add up. */
+	/* A call that reaches this size is sent: results of many operations add up. */
 	BODY_SIZE_USUAL = 4 * 1024 * 1024,
 	SCRATCH_SIZE_MAX = 64 * 1024 * 1024,
 	LAST_TURNS_MAX = 100,
@@ -89,7 +89,7 @@ static enum hapax_status write_head(
 	return hx_http1_write_end(&writer, err);
 }
 
-/* Send and turn until it is over. OK: it is whole, with http_status. */
+/* Send, and turn the reactor until the call ends. OK: a whole reply, with http_status. */
 static enum hapax_status call(
 	struct hx_server_client *client, const char *method, const char *path,
 	struct hapax_bytes body, struct hapax_buf *reply, struct hapax_error *err)
@@ -106,7 +106,7 @@ static enum hapax_status call(
 	client->reply_status = HAPAX_OK;
 	client->http_status = 0;
 	client->is_over = false;
-	/* Timers go by the turn. Large results may take as long as a slow line does. */
+	/* Timers use the time of the turn. Large results may take as long as a slow line needs. */
 	hx_reactor_turn(&client->reactor, 0);
 	status = hx_http_call_begin(
 		http, &client->http,
@@ -128,9 +128,9 @@ static enum hapax_status call(
 }
 
 /*
- * What a reply other than 200 means. That nothing was done is believed where the daemon says
- * so, or where no request gets past: whoever else answers in its place (a proxy, with 502,
- * 503 or 504) may have sent it on before.
+ * The status for a reply other than 200. "Nothing was done" is believed if the daemon says so, or
+ * if the reply proves that no request got through. A proxy that answers instead (502, 503, 504)
+ * may have forwarded the request.
  */
 static enum hapax_status refusal(
 	struct hx_server_client *client, struct hapax_buf *reply, struct hapax_error *err)
@@ -170,7 +170,7 @@ static enum hapax_status refusal(
 
 /* ------------------------------------------------------------------ operations */
 
-/* End what was sent, without an answer. */
+/* End the sent operations without an answer. */
 static void fail_sent(struct hx_server_client *client, enum hapax_status status)
 {
 	for (size_t i = 0; i < client->sent_count; i++)
@@ -220,7 +220,7 @@ static void send_operations(struct hx_server_client *client)
 	hx_buf_clear(&client->body);
 }
 
-/* The group at first, as far as it was not refused before. LIMIT, NO_MEMORY: nothing of it. */
+/* Add ops from first to end that were not refused before. LIMIT, NO_MEMORY: nothing was added. */
 static enum hapax_status add_group(
 	struct hx_server_client *client, struct hapax_op *ops, size_t first, size_t end)
 {
@@ -267,7 +267,7 @@ static void run_group(
 	    client->body.size > BODY_SIZE_USUAL)
 		send_operations(client);
 	status = add_group(client, ops, first, end);
-	/* Alone it may fit. */
+	/* It may fit into a call of its own. */
 	if (status != HAPAX_OK && client->sent_count > 0) {
 		send_operations(client);
 		status = add_group(client, ops, first, end);
@@ -289,7 +289,7 @@ static void run_call(struct hx_server_client *client, struct hx_server_call *wai
 	hx_event_set(&waiting->done);
 }
 
-/* All that came together; completed when all of it is answered. */
+/* Requests queued together complete when all are answered. */
 static void run_list(struct hx_server_client *client, struct hx_server_request *first)
 {
 	for (struct hx_server_request *at = first; at != NULL; at = hx_request_queue_next(at)) {

@@ -2,13 +2,13 @@
 /*
  * server_client.h - the thread that talks to a daemon, for the server store.
  *
- * Requests wait in a queue; the thread takes what is there and sends the operations of all of
- * it in one call, up to 1,024 of them, so that submits which come together share a round
- * trip. One call is on its way at a time.
+ * Requests wait in a queue. The thread sends the operations of all queued requests in one call,
+ * up to 1,024 of them, so that concurrent submits share a round trip. One call is in progress at
+ * a time.
  *
- *  (1) Nothing was sent: UNAVAILABLE. Sent, and no whole answer: UNCERTAIN, except for
- *      lookups, which change nothing. A claim is settled by repeating it with its attempt_id.
- *  (2) Nothing that was sent is sent again by itself.
+ *  (1) Nothing was sent: UNAVAILABLE. Sent, without a whole answer: UNCERTAIN, except for
+ *      lookups, which change nothing. To settle a claim, repeat it with its attempt_id.
+ *  (2) The client never sends an operation twice by itself.
  *  (3) The operations of a group are in one call.
  *
  * Threads: submit and call any; all else the client's own.
@@ -32,14 +32,14 @@
 
 enum { HX_SERVER_OPS_MAX = 1024 };
 
-/* A request by itself, for whoever waits. */
+/* A single request whose caller waits. */
 struct hx_server_call {
 	const char *method;
-	const char *path;        /* behind /api/v1, with its query */
+	const char *path;        /* after /api/v1, with its query */
 	struct hapax_bytes body; /* JSON, or empty */
 	struct hapax_buf *reply;
 	/* Out. */
-	enum hapax_status status; /* OK: http_status and reply are there */
+	enum hapax_status status; /* OK: http_status and reply are set */
 	unsigned http_status;
 	struct hapax_error err;
 	struct hx_event done;
@@ -64,16 +64,16 @@ struct hx_server_client {
 	bool has_thread;
 	bool has_reactor;
 
-	/* Of the thread. */
+	/* Used by the thread only. */
 	struct hx_reactor reactor;
 	struct hx_resolver resolver;
 	struct hx_http_client http;
 	struct hx_http_call http_call;
-	bool is_over; /* the call on its way */
+	bool is_over; /* the call in progress has ended */
 	enum hx_http_call_end end;
 	struct hapax_error end_err;
 	unsigned http_status;
-	enum hapax_status reply_status; /* whether the reply fit */
+	enum hapax_status reply_status; /* whether the reply fits */
 	struct hapax_buf *reply;
 	struct hapax_buf head;
 	struct hapax_buf body;
@@ -83,7 +83,7 @@ struct hx_server_client {
 	size_t sent_count;
 };
 
-/* place outlives the client. On failure nothing is left behind. */
+/* place outlives the client. On failure nothing remains allocated. */
 enum hapax_status hx_server_client_open(
 	struct hx_server_client *client, struct hapax_store *store,
 	const struct hx_server_place *place, int64_t timeout_ms, struct hapax_error *err);
@@ -94,8 +94,8 @@ void hx_server_client_submit(
 	struct hapax_completion completion);
 
 /*
- * Send one request and wait. OK: it was answered with 200, and reply holds that. Else what the
- * answer says, or that there is none.
+ * Send one request and wait. OK: the daemon answered 200, with this reply. Otherwise the status
+ * of the answer, or of its absence.
  */
 enum hapax_status hx_server_client_call(
 	struct hx_server_client *client, const char *method, const char *path,

@@ -210,7 +210,7 @@ bool hx_server_read_answer(
 			return false;
 		status = hx_record_copy(&record, op->record, op->buf);
 		if (status != HAPAX_OK) {
-			/* It may have been done; only a lookup changes nothing. */
+			/* It may have taken effect; only a lookup changes nothing. */
 			hx_store_refuse(
 				op, op->type == HAPAX_OP_LOOKUP ? status : HAPAX_ERR_UNCERTAIN);
 			return true;

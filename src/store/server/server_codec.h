@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server_codec.h - operations as the API of a daemon has them, and its answers.
+ * server_codec.h - operations and answers in the format of a daemon's API.
  *
  * Threads: one at a time.
  */
@@ -13,30 +13,30 @@
 
 #include "wire/json/json_object.h"
 
-/* Which bits of a group an operation is sent with; a group may have lost members. */
+/* The group bits that an operation is sent with; a group may have lost members. */
 struct hx_server_group {
 	bool is_linked;
 	bool is_all_or_nothing;
 };
 
-/* Append an operation as an object; json tells whether it fit. */
+/* Append an operation as an object; json records whether it fits. */
 void hx_server_write_op(
 	struct hx_json_write *json, const struct hapax_op *op, struct hx_server_group group);
 
 /*
- * Read its answer into op. False: it is not one, so that nobody knows what was done; op is
- * as it was. A record that does not fit op->buf is NO_MEMORY or LIMIT in op->status.
+ * Read the answer into op. False: it is malformed, the outcome is unknown, and op is unchanged. A
+ * record that does not fit op->buf gives NO_MEMORY or LIMIT in op->status.
  */
 bool hx_server_read_answer(
 	struct hx_json_reader *reader, const struct hx_json_node *node, struct hapax_op *op);
 
-/* End op without an answer. What changes nothing is never UNCERTAIN, but UNAVAILABLE. */
+/* End op without an answer. A lookup is never UNCERTAIN, but UNAVAILABLE. */
 void hx_server_refuse(struct hapax_op *op, enum hapax_status status);
 
-/* The status behind "urn:hapax:problem:NAME" or NAME; UNCERTAIN for what is not known. */
+/* The status of "urn:hapax:problem:NAME" or NAME; UNCERTAIN for an unknown name. */
 enum hapax_status hx_server_status_of(struct hapax_bytes name);
 
-/* A record of a listing. False: it is not one. */
+/* Read a record of a listing. False: it is malformed. */
 bool hx_server_read_record(
 	struct hx_json_reader *reader, const struct hx_json_node *node,
 	struct hapax_record *ret_record);

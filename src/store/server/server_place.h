@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server_place.h - the URL of a daemon: where it is, and who we are to it.
+ * server_place.h - the URL of a daemon: its address and our credentials.
  *
  *	http://HOST[:PORT][/PREFIX][?token_file=FILE]
  *	https://HOST[:PORT][/PREFIX][?token_file=FILE&ca=FILE&cert=FILE&key=FILE]
  *	http+unix:PATH[?token_file=FILE]
  *
- * Values are percent-decoded. The token itself never stands in a URL, which others may see
- * in a list of processes or a log.
+ * Values are percent-decoded. A URL never contains the API token, because process lists and logs
+ * show URLs.
  *
  * Threads: any.
  */
@@ -32,17 +32,17 @@ struct hx_server_place {
 	struct hx_endpoint endpoint;
 	char authority[HX_HOST_SIZE_MAX + 16]; /* for Host */
 	char prefix[HX_SERVER_PREFIX_SIZE];    /* before /api/v1; "" or "/base" */
-	char token_file[HX_SERVER_PATH_SIZE];  /* "", as the next: there is none */
+	char token_file[HX_SERVER_PATH_SIZE];  /* "": none; the same for the next */
 	char authority_file[HX_SERVER_PATH_SIZE];
 	char certificate_file[HX_SERVER_PATH_SIZE];
 	char key_file[HX_SERVER_PATH_SIZE];
 };
 
-/* INVALID with what is wrong; UNSUPPORTED: https without TLS. */
+/* INVALID: err says what is wrong. UNSUPPORTED: https without TLS. */
 enum hapax_status hx_server_place_parse(
 	const char *text, struct hx_server_place *ret_place, struct hapax_error *err);
 
-/* Read the token, without the newline behind it; "" if there is no file for it. Blocks. */
+/* Read the API token without its newline; "" if there is no file. Blocks. */
 enum hapax_status hx_server_token_read(
 	const struct hx_server_place *place, char ret_token[HX_SERVER_TOKEN_SIZE],
 	struct hapax_error *err);

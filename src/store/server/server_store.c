@@ -2,8 +2,8 @@
 /*
  * server_store.c - "http://", "https://", "http+unix:": the ledger of a daemon, over its API.
  *
- * Thin: submits go to the client (server_client.c), which talks to the daemon on a thread of its
- * own. Whatever is decided is decided there, by its store, its clock and its settings.
+ * Submits go to the client (server_client.c), which talks to the daemon on its own thread. The
+ * daemon decides everything, with its store, its clock and its settings.
  */
 #include "store/server/server_store.h"
 
@@ -26,7 +26,7 @@ static hapax_store_sweep_fn server_sweep;
 static hapax_store_count_fn server_count;
 static hapax_store_close_fn server_close;
 
-/* Capabilities are those of the daemon's store, as it tells them. */
+/* The capabilities are those that the daemon reports for its store. */
 static const struct hapax_store_ops server_ops = {
 	.version = HAPAX_STORE_OPS_VERSION,
 	.name = "http",
@@ -84,7 +84,7 @@ static enum hapax_status server_sweep(
 	return hx_server_sweep(&downcast(base)->client, sweep, err);
 }
 
-/* The daemon has counted them when it decided. */
+/* The daemon counted them when it decided. */
 static enum hapax_status server_count(
 	struct hapax_store *base, const struct hapax_counters *rows, size_t count,
 	struct hapax_error *err)
@@ -105,7 +105,7 @@ static void server_close(struct hapax_store *base)
 	hx_free(store);
 }
 
-/* What the daemon's store can do, but for joining a transaction of ours. */
+/* Ask what the daemon's store can do. It cannot join a transaction of ours. */
 static enum hapax_status greet(struct server_store *store, struct hapax_error *err)
 {
 	struct hapax_stats stats = HAPAX_STATS_INIT;
@@ -118,7 +118,7 @@ static enum hapax_status greet(struct server_store *store, struct hapax_error *e
 		(capabilities &
 		 (HAPAX_STORE_DURABLE | HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY)) |
 		HAPAX_STORE_CLOCK;
-	/* Nothing was asked for that could have been done. */
+	/* The request changes nothing, so it cannot be uncertain. */
 	return status == HAPAX_ERR_UNCERTAIN ? HAPAX_ERR_UNAVAILABLE : status;
 }
 
@@ -145,7 +145,7 @@ enum hapax_status hx_server_open(
 		status = check_options(&complete, err);
 	if (status != HAPAX_OK)
 		return status;
-	/* Housekeeping is the daemon's own. */
+	/* The daemon does its own housekeeping. */
 	complete.flags |= HAPAX_STORE_NO_HOUSEKEEPING;
 	store = hx_alloc_zero(1, sizeof(*store));
 	if (store == NULL)

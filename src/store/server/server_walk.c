@@ -19,11 +19,11 @@ enum {
 	REPLY_SIZE_MAX = 64 * 1024 * 1024,
 	SCRATCH_SIZE_MAX = 256 * 1024 * 1024,
 	PATH_SIZE_MAX = 7 * 1024,
-	/* Records come with their results: fewer at once than a daemon would give. */
+	/* Records carry their results, so a page is smaller than a daemon allows. */
 	PAGE_MAX = 100,
 };
 
-/* A reply that is being read. */
+/* A reply being read. */
 struct page {
 	struct hapax_buf text;
 	struct hx_json_reader reader;
@@ -80,7 +80,7 @@ static struct hapax_bytes text_of(const struct page *page, const struct hx_json_
 	return hx_bytes(string.data, string.size);
 }
 
-/* A count of an object; 0 where there is none. */
+/* A count in an object; 0 if it is missing. */
 static int64_t number_of(
 	const struct page *page, const struct hx_json_node *object, const char *name)
 {
@@ -125,7 +125,7 @@ static enum hapax_status add_filter(
 	return status == HAPAX_OK ? hx_percent_encode(path, value) : status;
 }
 
-/* A cursor of the server is text in digits; ours is the bytes that they stand for. */
+/* The server's cursor is hexadecimal text; ours is the bytes. */
 static enum hapax_status write_path(
 	struct hapax_buf *path, const struct hapax_scan *scan, size_t limit,
 	const struct hapax_cursor *cursor)
@@ -171,7 +171,7 @@ static enum hapax_status read_cursor(
 	return HAPAX_OK;
 }
 
-/* Hand out a page. False: each had enough. */
+/* Hand out a page. *ret_stopped: each ended the scan. */
 static enum hapax_status hand_out(
 	struct page *page, hapax_scan_fn *each, void *context, size_t *ret_count, bool *ret_stopped,
 	struct hapax_error *err)
@@ -211,7 +211,7 @@ static enum hapax_status scan_page(
 	return status;
 }
 
-/* A hash of the names of the first count records of a page. */
+/* Hash the names of the first count records of a page. */
 static uint64_t names_of(struct page *page, size_t count)
 {
 	static const uint64_t key[2] = {0, 0};
@@ -234,8 +234,8 @@ static uint64_t names_of(struct page *page, size_t count)
 }
 
 /*
- * Somebody stopped in the middle of a page: the cursor behind it is that of a page which ends
- * there. If the records are not the same any more, they are handed out again.
+ * The caller stopped within a page. Its cursor is that of a page which ends there. If the records
+ * have changed since, they are handed out again.
  */
 static enum hapax_status stop_after(
 	struct hx_server_client *client, const struct hapax_scan *scan, size_t count,
@@ -264,7 +264,7 @@ enum hapax_status hx_server_scan(
 		size_t count;
 
 		status = scan_page(client, scan, limit < left ? limit : left, cursor, &page, err);
-		/* A page of large results: fewer of them fit. */
+		/* Large results: ask for fewer. */
 		if (status == HAPAX_ERR_LIMIT && limit > 1) {
 			limit /= 10;
 			status = HAPAX_OK;

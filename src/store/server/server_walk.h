@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server_walk.h - what is asked of a daemon's ledger as a whole. Blocks.
+ * server_walk.h - scan, stats and sweep of a daemon's ledger. Blocks.
  */
 #ifndef HX_STORE_SERVER_SERVER_WALK_H
 #define HX_STORE_SERVER_SERVER_WALK_H
