@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kafka_client.c - a client of librdkafka: its settings, its start, and a message that goes out.
+ * kafka_client.c - a librdkafka client: settings, start, and sending a message.
  */
 #include "broker/kafka_client.h"
 
 #include "base/error.h"
 
-/* librdkafka writes to standard error unless it is given something else to do. */
+/* Without a callback, librdkafka writes to standard error. */
 static void on_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
 {
 	(void)rk;
@@ -23,7 +23,7 @@ static enum hapax_status set_property(
 	if (value == NULL ||
 	    rd_kafka_conf_set(conf, name, value, why, sizeof(why)) == RD_KAFKA_CONF_OK)
 		return HAPAX_OK;
-	/* What librdkafka says may hold the value, which may be a secret. */
+	/* librdkafka's message may contain the value, which may be a secret. */
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0, "librdkafka did not take property '%.100s'", name);
 }
@@ -65,7 +65,7 @@ rd_kafka_t *hx_kafka_client_new(
 	return client;
 }
 
-/* librdkafka takes pointers that it will only read. */
+/* librdkafka takes non-const pointers, but only reads. */
 static void *unconst(const void *data)
 {
 	return (void *)(uintptr_t)data;
@@ -95,7 +95,7 @@ rd_kafka_resp_err_t hx_kafka_client_produce(
 	if (error != NULL) {
 		code = rd_kafka_error_code(error);
 		rd_kafka_error_destroy(error);
-		/* It took nothing, the headers included. */
+		/* On an error, librdkafka did not take the headers either. */
 		rd_kafka_headers_destroy(headers);
 	}
 	return code;

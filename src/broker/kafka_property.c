@@ -12,18 +12,18 @@
 #include "base/error.h"
 #include "base/suggest.h"
 
-/* A value that librdkafka would act on in more ways than we want. */
+/* False: librdkafka would accept the value, but with effects that we do not want. */
 typedef bool value_fn(const char *value);
 
 enum {
 	SECRET = 1 << 0,     /* the value is never shown */
-	FOR_SOURCE = 1 << 1, /* of a consumer: a sink has none */
+	FOR_SOURCE = 1 << 1, /* for a consumer; a sink has none */
 };
 
 struct row {
 	const char *name;
 	unsigned flags;
-	value_fn *is_good; /* NULL: any value; librdkafka judges it */
+	value_fn *is_good; /* NULL: any value; librdkafka checks it */
 	const char *allowed;
 };
 
@@ -36,8 +36,8 @@ static bool is_one_of(const char *value, const char *const *words)
 }
 
 /*
- * Exact, though librdkafka is lenient: what it would take for another value is refused here. GSSAPI
- * is not among them: librdkafka runs kinit for it, by sh -c.
+ * Exact, although librdkafka is lenient: a value that it would read as a different one is refused
+ * here. GSSAPI is missing because librdkafka runs kinit for it, through sh -c.
  */
 static bool is_mechanism(const char *value)
 {
@@ -64,7 +64,7 @@ static bool is_oauth_method(const char *value)
 	return is_one_of(value, words);
 }
 
-/* libcurl, which asks there, knows file:// and many more. */
+/* libcurl opens this URL, and supports file:// and many other schemes. */
 static bool is_http_url(const char *value)
 {
 	return strncasecmp(value, "https://", 8) == 0 || strncasecmp(value, "http://", 7) == 0;
@@ -74,7 +74,7 @@ static bool is_http_url(const char *value)
 
 /* clang-format off */
 static const struct row table[] = {
-	/* Who we are, and who the brokers are. */
+	/* Identity of the client, and discovery of the brokers. */
 	{.name = "client.id"},
 	{.name = "client.rack"},
 	{.name = "security.protocol", .is_good = is_protocol,
@@ -89,11 +89,11 @@ static const struct row table[] = {
 	{.name = "sasl.oauthbearer.client.secret", .flags = SECRET},
 	{.name = "sasl.oauthbearer.scope"},
 	{.name = "sasl.oauthbearer.extensions", .flags = SECRET},
-	/* A secret, because it may hold one. */
+	/* Secret, because the URL may contain a password. */
 	{.name = "sasl.oauthbearer.token.endpoint.url", .flags = SECRET, .is_good = is_http_url,
 	 .allowed = "an https:// or http:// URL"},
 	{.name = "enable.sasl.oauthbearer.unsecure.jwt"},
-	/* Paths are of the daemon's host; they stand in its configuration file or its command line. */
+	/* Paths on the daemon's host, from its configuration file or command line. */
 	{.name = "ssl.ca.location"},
 	{.name = "ssl.ca.pem"},
 	{.name = "ssl.certificate.location"},
@@ -139,7 +139,7 @@ static const struct row table[] = {
 	{.name = "topic.metadata.refresh.sparse"},
 	{.name = "topic.metadata.propagation.max.ms"},
 	{.name = "topic.blacklist", .flags = FOR_SOURCE},
-	/* Messages that go out. */
+	/* Outgoing messages. */
 	{.name = "message.max.bytes"},
 	{.name = "message.copy.max.bytes"},
 	{.name = "message.timeout.ms"},
@@ -159,7 +159,7 @@ static const struct row table[] = {
 	{.name = "compression.type"},
 	{.name = "compression.level"},
 	{.name = "partitioner"},
-	/* Messages that come in. */
+	/* Incoming messages. */
 	{.name = "receive.message.max.bytes"},
 	{.name = "partition.assignment.strategy", .flags = FOR_SOURCE},
 	{.name = "session.timeout.ms", .flags = FOR_SOURCE},
@@ -180,7 +180,7 @@ static const struct row table[] = {
 	{.name = "fetch.queue.backoff.ms", .flags = FOR_SOURCE},
 };
 
-/* Of what is not in the table, what people ask for; a prefix ends with a dot. */
+/* Common properties that are not in the table; a prefix ends with a dot. */
 static const struct {
 	const char *name;
 	const char *why;

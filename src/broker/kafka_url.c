@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kafka_url.c - what the kafka:// URLs of sinks and sources have in common.
+ * kafka_url.c - the common part of the kafka:// URLs of sinks and sources.
  */
 #include "broker/kafka_url.h"
 

@@ -33,7 +33,7 @@ static amqp_bytes_t bytes_of(struct hapax_bytes bytes)
 		void *plain;
 	} data = {.constant = bytes.data};
 
-	/* librabbitmq's type knows no const; what is sent is only read. */
+	/* librabbitmq's type lacks const; data to send is only read. */
 	return (amqp_bytes_t){.len = bytes.size, .bytes = data.plain};
 }
 
@@ -71,7 +71,7 @@ enum hapax_status hx_rabbit_code_error(int code, const char *what, struct hapax_
 		err, HAPAX_ERR_UNAVAILABLE, 0, "%s: %s%s", what, amqp_error_string2(code), hint);
 }
 
-/* What the broker said, and what to do about it. */
+/* Report the broker's error, with a hint. */
 static enum hapax_status server_error(
 	int code, amqp_bytes_t text, const char *what, struct hapax_error *err)
 {
@@ -168,8 +168,8 @@ static enum hapax_status log_in(
 	struct hx_rabbit *rabbit, const struct hx_rabbit_place *place, struct hapax_error *err)
 {
 	/*
-	 * Else nobody tells us that a queue that we consume from was deleted, or that the broker
-	 * has no memory or disk for what we publish.
+	 * Without these capabilities, the broker does not report that our queue was deleted, or
+	 * that it lacks memory or disk for our messages.
 	 */
 	amqp_table_entry_t told[] = {
 		{.key = amqp_cstring_bytes("consumer_cancel_notify"),
@@ -225,12 +225,12 @@ void hx_rabbit_close(struct hx_rabbit *rabbit)
 
 	if (rabbit->conn == NULL)
 		return;
-	/* Said, and not waited for: a broker that is gone would take all the time there is. */
+	/* Send the close, but do not wait: a broker that is down would use up the timeout. */
 	if (amqp_get_sockfd(rabbit->conn) >= 0)
 		(void)amqp_send_method(rabbit->conn, 0, AMQP_CONNECTION_CLOSE_METHOD, &method);
 	(void)amqp_destroy_connection(rabbit->conn);
 	rabbit->conn = NULL;
-	/* It was said of that connection: the next one finds out for itself. */
+	/* The block applied to that connection only; the next one finds out for itself. */
 	rabbit->is_blocked = false;
 }
 
@@ -250,7 +250,7 @@ enum hapax_status hx_rabbit_confirm(struct hx_rabbit *rabbit, struct hapax_error
 void hx_rabbit_remember_queue(struct hx_rabbit *rabbit, struct hapax_bytes name)
 {
 	assert(name.size < HX_RABBIT_NAME_SIZE);
-	/* When all places are taken, the oldest are asked for again. */
+	/* If the list is full, replace the oldest; it is declared again when needed. */
 	rabbit->declared_count %= HX_RABBIT_DECLARED_MAX;
 	(void)snprintf(
 		rabbit->declared[rabbit->declared_count++], HX_RABBIT_NAME_SIZE, "%.*s",
@@ -288,7 +288,7 @@ enum hapax_status hx_rabbit_declare_queue(
 		what, sizeof(what), "the quorum queue '%.*s' was not declared",
 		(int)(name.size < 100 ? name.size : 100), (const char *)name.data);
 	(void)hx_rabbit_reply_error(reply, what, err);
-	/* The broker is there and says no: trying again would not help. */
+	/* The broker is up and refuses: a retry would not help. */
 	if (reply.reply_type == AMQP_RESPONSE_SERVER_EXCEPTION &&
 	    reply.reply.id == AMQP_CHANNEL_CLOSE_METHOD) {
 		if (err != NULL)
@@ -427,7 +427,7 @@ static enum hapax_status closed_error(
 		method->reply_code, method->reply_text, "RabbitMQ closed the connection", err);
 }
 
-/* False: it says nothing to us. */
+/* False: this method does not concern us. */
 static bool read_method(
 	struct hx_rabbit *rabbit, const amqp_method_t *method, struct hx_rabbit_event *event)
 {
@@ -448,7 +448,7 @@ static bool read_method(
 		event->is_multiple = nack->multiple;
 		return true;
 	case AMQP_BASIC_RETURN_METHOD:
-		/* Its header and body follow, in frames of their own. */
+		/* Its header and body follow in separate frames. */
 		rabbit->is_returning = true;
 		rabbit->returning_bytes = 0;
 		rabbit->returning_code = returned->reply_code;
@@ -473,7 +473,7 @@ static bool read_method(
 	}
 }
 
-/* The rest of a message that comes back. True: it is whole. */
+/* Read the rest of a returned message. True: it is complete. */
 static bool read_returning(
 	struct hx_rabbit *rabbit, const amqp_frame_t *frame, struct hx_rabbit_event *event)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rabbit_place.c - the URL of a RabbitMQ broker, taken apart.
+ * rabbit_place.c - parses the URL of a RabbitMQ broker.
  */
 #include "broker/rabbit_place.h"
 
@@ -53,7 +53,7 @@ enum hapax_status hx_rabbit_place_begin(
 enum hapax_status hx_rabbit_place_set_vhost(
 	struct hx_rabbit_place *place, struct hapax_bytes path, struct hapax_error *err)
 {
-	/* Behind the slash. */
+	/* After the slash. */
 	if (path.size > 1 &&
 	    !hx_url_text(
 		    (struct hapax_bytes){(const char *)path.data + 1, path.size - 1}, place->vhost,

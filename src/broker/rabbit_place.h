@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rabbit_place.h - the URL of a RabbitMQ broker, taken apart.
+ * rabbit_place.h - parses the URL of a RabbitMQ broker.
  *
  *	amqp://[user[:password]@]host[:port][/vhost][?option=value&...]
  *	amqps://...                        the same over TLS
  *
- * As the broker's own documents have it: without a vhost it is "/", and "/%2f" names the
- * same one. User, password, vhost and values are percent-decoded. Options: exchange=NAME
- * where messages go (the default exchange, whose routing keys are queues), queue=NAME where
- * they come from, declare=quorum (make the queues that are named), and for TLS ca=FILE,
- * cert=FILE, key=FILE.
+ * As in the broker's documentation, the default vhost is "/", and "/%2f" names it, too. User,
+ * password, vhost and values are percent-decoded. Options: exchange=NAME to publish to (default:
+ * the default exchange, whose routing keys are queues), queue=NAME to consume from, declare=quorum
+ * (create the named queues), and for TLS ca=FILE, cert=FILE, key=FILE.
  *
  * Threads: any; the functions keep nothing.
  */
@@ -33,24 +32,25 @@ struct hx_rabbit_place {
 	char host[HX_RABBIT_NAME_SIZE];
 	uint16_t port;
 	bool has_tls;
-	bool declares; /* queues that are not there are made, as quorum queues */
+	bool declares; /* create missing queues, as quorum queues */
 	char user[HX_RABBIT_NAME_SIZE];
 	char password[HX_RABBIT_NAME_SIZE];
 	char vhost[HX_RABBIT_NAME_SIZE];
 	char exchange[HX_RABBIT_NAME_SIZE]; /* empty: the default exchange */
-	char queue[HX_RABBIT_NAME_SIZE];    /* empty: none is named */
+	char queue[HX_RABBIT_NAME_SIZE];    /* empty: not named */
 	char authority_file[HX_RABBIT_NAME_SIZE];
 	char certificate_file[HX_RABBIT_NAME_SIZE];
 	char key_file[HX_RABBIT_NAME_SIZE];
 };
 
-/* INVALID with what is wrong; the password is never in the message. */
+/* INVALID says what is wrong; the message never contains the password. */
 enum hapax_status hx_rabbit_place_parse(
 	const char *text, struct hx_rabbit_place *ret_place, struct hapax_error *err);
 
 /*
- * The parts of it, for URLs that have more: user, host and port of text, whose other parts are in
- * *ret_url; then the vhost, a path with its slash; then options, which end with these rows.
+ * The steps of the parser, for URLs with more parts. First user, host and port of text; *ret_url
+ * gets the other parts. Then the vhost, a path with its slash. Then options, which end with these
+ * rows.
  */
 enum hapax_status hx_rabbit_place_begin(
 	const char *text, struct hx_url *ret_url, struct hx_rabbit_place *place,
