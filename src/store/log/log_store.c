@@ -2,9 +2,8 @@
 /*
  * log_store.c - "file:DIR": open, close, and the table of operations.
  *
- * What only reads durable state is answered on the caller's thread. Everything else
- * goes through the queue to who leads (lead.c). Results that are not in memory come last
- * (fetch.c).
+ * An operation that only reads durable state is answered on the caller's thread. All others go
+ * through the queue to the leader (lead.c). Results that are not in memory come last (fetch.c).
  */
 #include "store/log/log_store.h"
 
@@ -43,7 +42,7 @@ static const struct hapax_store_ops log_ops = {
 	.files = hx_log_files,
 };
 
-/* In a mode that may take answers back, nothing is promised to survive. */
+/* A mode that may take answers back does not promise that anything survives. */
 static const struct hapax_store_ops unsafe_ops = {
 	.version = HAPAX_STORE_OPS_VERSION,
 	.name = "file",
@@ -106,8 +105,8 @@ static enum hapax_status refuse_latched(struct hx_log *log, struct hapax_error *
 }
 
 /*
- * What is handed out is durable: the frame that is being written is waited for, if
- * it may hold what was read.
+ * Only durable records are handed out: wait for the frame that is being written if it may hold
+ * what was read.
  */
 static enum hapax_status wait_for_frame(struct hx_log *log, struct hapax_error *err)
 {
@@ -123,12 +122,12 @@ struct scan {
 	struct hx_log *log;
 	hapax_scan_fn *each;
 	void *context;
-	struct hapax_buf result; /* of the record at hand, if it was not in memory */
+	struct hapax_buf result; /* of the current record, if it was not in memory */
 	enum hapax_status status;
 	struct hapax_error *err;
 };
 
-/* Whoever has to decide what becomes of a record asks which one. */
+/* A user who must decide about a record needs to know which one. */
 static void name_key(struct hapax_error *err, const struct hapax_record *record)
 {
 	size_t size = record->key.size < KEY_SHOWN_MAX ? record->key.size : KEY_SHOWN_MAX;
@@ -137,7 +136,7 @@ static void name_key(struct hapax_error *err, const struct hapax_record *record)
 	if (err == NULL)
 		return;
 	os_errno = err->os_errno;
-	/* Its text stands in the message already. */
+	/* The message already contains its text. */
 	hx_error_set(
 		err, err->status, 0, "key '%.*s': %s", (int)size, (const char *)record->key.data,
 		err->message);
@@ -145,8 +144,8 @@ static void name_key(struct hapax_error *err, const struct hapax_record *record)
 }
 
 /*
- * Within the epoch, as each is: the file stays until this returns. A result that cannot be
- * read ends the scan, behind its record.
+ * Runs within the epoch, as each does: the file stays until this returns. An unreadable result
+ * ends the scan, after its record.
  */
 static int hand_out(
 	const struct hapax_record *record, const struct hx_elsewhere *elsewhere, void *context)
@@ -187,7 +186,7 @@ static enum hapax_status log_scan(
 	hx_buf_init(&out.result, HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT);
 	hx_index_scan(log->index, scan, cursor, hx_log_now(log), hand_out, &out);
 	hx_buf_done(&out.result);
-	/* What was handed out before a result that cannot be read must be durable, too. */
+	/* Records handed out before an unreadable result must be durable also. */
 	if (out.status != HAPAX_OK)
 		err = NULL;
 	status = wait_for_frame(log, err);
@@ -227,7 +226,7 @@ static void log_close(struct hapax_store *store)
 	struct hx_log *log = (struct hx_log *)store;
 
 	hx_log_keeper_stop(log);
-	/* If it cannot be said that this is the end, the next open takes a closer look. */
+	/* If the end cannot be written, the next open checks more closely. */
 	if (log->is_open && !hx_log_writer_is_latched(&log->writer))
 		(void)hx_log_mark_frame(log, HX_LOG_FRAME_CLOSE);
 	if (log->is_open && log->writer.sync == HX_LOG_SYNC_LATER)
@@ -259,15 +258,15 @@ static enum hapax_status create(struct hx_log *log, struct hapax_error *err)
 	hx_random_bytes(file->uuid, sizeof(file->uuid));
 	file->created_ms = clock->wall_ms(clock->context);
 	/*
-	 * Tokens begin at the time in microseconds: whoever keeps the largest token he
-	 * has seen is not fooled by a store that began anew.
+	 * Tokens begin at the time in microseconds: a client that keeps the largest token it has
+	 * seen is not fooled by a recreated store.
 	 */
 	if (file->created_ms > 0 && file->created_ms < (int64_t)(HX_TOKEN_MAX / 2000))
 		file->token_floor = (uint64_t)file->created_ms * 1000;
 	return hx_log_directory_write(&log->directory, err);
 }
 
-/* Is there a store to open? Asked without a lock, so that nothing is made by asking. */
+/* Is there a store to open? Asked without a lock, so that asking creates nothing. */
 static enum hapax_status must_exist(struct hx_log *log, struct hapax_error *err)
 {
 	const struct hx_io *io = log->directory.io;
@@ -292,7 +291,7 @@ static enum hapax_status enter_directory(struct hx_log *log, struct hapax_error 
 		status = must_exist(log, err);
 	else
 		status = hx_log_directory_make(&log->directory, err);
-	/* What is no store is left as it is, without a LOCK of ours. */
+	/* A directory that is not a store is left unchanged, without our LOCK. */
 	if (status == HAPAX_OK)
 		status = hx_log_directory_read(&log->directory, &found, err);
 	if (status == HAPAX_OK)
@@ -309,7 +308,7 @@ static enum hapax_status enter_directory(struct hx_log *log, struct hapax_error 
 	return status;
 }
 
-/* Everything in memory, empty. */
+/* Create everything in memory, empty. */
 static enum hapax_status build(struct hx_log *log, struct hapax_error *err)
 {
 	const struct hapax_store_options *options = hx_store_options(&log->base);

@@ -9,16 +9,16 @@
 
 struct hx_io;
 
-/* See hapax_store_open(). path is the directory; it is made if it is not there. */
+/* See hapax_store_open(). path is the directory; it is created if it is absent. */
 enum hapax_status hx_log_open(
 	const char *url, const char *path, const struct hapax_store_options *options,
 	struct hapax_store **ret_store, struct hapax_error *err);
 
 /*
  * The same on other files than the system's, which must outlive the store. With
- * HAPAX_STORE_NO_HOUSEKEEPING the store has no thread of its own: each submit does
- * its I/O before it returns, in the same order each time, and passes over old
- * segments run only inside hapax_store_sweep().
+ * HAPAX_STORE_NO_HOUSEKEEPING the store has no thread of its own: each submit does its I/O
+ * before it returns, in the same order each time. Passes over old segments then run only inside
+ * hapax_store_sweep().
  */
 enum hapax_status hx_log_open_on(
 	const struct hx_io *io, const char *url, const char *path,
@@ -27,7 +27,7 @@ enum hapax_status hx_log_open_on(
 
 struct hx_clock_mark;
 
-/* The same; mark is where the clock of a store that is made by this goes on. May be NULL. */
+/* The same; if the store is new, its clock continues from mark. mark may be NULL. */
 enum hapax_status hx_log_open_from(
 	const struct hx_io *io, const char *url, const char *path,
 	const struct hapax_store_options *options, const struct hx_clock_mark *mark,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counts.c - decisions per scope and hour, as the log keeps them.
+ * counts.c - decisions per scope and hour, as kept in the log.
  */
 #include "store/log/write/counts.h"
 
@@ -32,7 +32,10 @@ enum hapax_status hx_log_counts_add(
 	int64_t hour_ms = hx_counting_hour_ms(now_ms);
 	enum hapax_status status = HAPAX_OK;
 
-	/* All or nothing: first whatever can fail. An empty row is a place for the counts. */
+	/*
+	 * All or nothing: first everything that can fail. An empty row is a place for the
+	 * counts.
+	 */
 	hx_mutex_lock(&counts->mutex);
 	for (unsigned round = 0; round < 2 && status == HAPAX_OK; round++) {
 		static const uint64_t nothing[HAPAX_DECISION_COUNT];
@@ -104,7 +107,7 @@ static bool write_row(struct hx_log_writer *writer, const struct hx_counter_row 
 		at = hx_log_writer_append(writer, HX_LOG_COUNTS_SIZE, &lsn, &status);
 	if (at != NULL)
 		hx_log_counts_encode(at, row->hour_ms, row->scope_id, row->counts, lsn);
-	/* There was a frame already: it goes out as it is. */
+	/* There was a frame already: write it unchanged. */
 	writer->write_ahead.is_full = false;
 	return at != NULL;
 }
@@ -116,7 +119,7 @@ void hx_log_counts_write(struct hx_log_counts *counts, struct hx_log_writer *wri
 	if (atomic_load_explicit(&counts->has_news, memory_order_acquire) == 0)
 		return;
 	hx_mutex_lock(&counts->mutex);
-	/* The newest first: older ones seldom change. */
+	/* Newest first: older rows seldom change. */
 	for (size_t i = counts->book.count; i > 0 && is_all; i--) {
 		struct hx_counter_row *row = &counts->book.rows[i - 1];
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * counts.h - decisions per scope and hour, as the log keeps them.
+ * counts.h - decisions per scope and hour, as kept in the log.
  *
- * They are added up here and ride in a frame that is written anyway; a clean close
- * writes what is left. Every row is written as its total, so that the last one that
- * is read holds.
+ * They are added up here and go into a frame that is written anyway; a clean close writes the
+ * rest. Every row is written as its total, so the last one read holds.
  *
  * Threads: any; one lock.
  */
@@ -29,22 +28,22 @@ enum hapax_status hx_log_counts_add(
 	struct hx_log_counts *counts, const struct hapax_counters *rows, size_t count,
 	int64_t now_ms);
 
-/* A row as a segment of the log has it. */
+/* A row as read from a segment of the log. */
 enum hapax_status hx_log_counts_load(
 	struct hx_log_counts *counts, uint32_t scope_id, int64_t hour_ms,
 	const uint64_t totals[HAPAX_DECISION_COUNT], uint64_t segment_id);
 
-/* Add the rows to stats->counts, and hand them to each, which may be NULL. */
+/* Add the rows to stats->counts, and pass them to each, which may be NULL. */
 void hx_log_counts_report(
 	struct hx_log_counts *counts, struct hapax_stats *stats, hapax_counters_fn *each,
 	void *context);
 
-/* The segment is given up: its rows are to be written again. */
+/* The segment is given up: write its rows again. */
 void hx_log_counts_renew(struct hx_log_counts *counts, uint64_t segment_id);
 
 /*
- * Append rows that are not in the log, as many as there is room for. They are only
- * counters: what fails is left for the next time.
+ * Append rows that are not in the log, as many as fit. They are only counters: rows that fail
+ * wait for the next time.
  */
 void hx_log_counts_write(struct hx_log_counts *counts, struct hx_log_writer *writer);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inflight.h - which keys are part of a frame that is not durable yet.
+ * inflight.h - the keys in a frame that is not durable yet.
  *
- * A filter by hash: what it has not marked is durable; what it has marked may be
- * somebody else's. The writer marks a key before the index shows the change, and
- * takes all marks back when the frame is durable. A reader asks after it has read:
- * if it saw the change, it sees the mark, or the frame was durable meanwhile.
+ * A filter by hash: an unmarked key is durable; a mark may belong to a different key. The writer
+ * marks a key before the index shows the change, and clears all marks when the frame is durable.
+ * A reader asks after it has read: if it saw the change, it sees the mark, or the frame became
+ * durable meanwhile.
  *
  * Threads: one writer, any readers.
  */

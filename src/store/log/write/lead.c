@@ -2,10 +2,10 @@
 /*
  * lead.c - what a leader does with a list: decide, write, answer.
  *
- *  (1) Decisions of a frame see what is durable and what is in the same frame.
- *  (2) Nothing is answered before its frame is durable. What was decided for a frame
- *      that failed is UNCERTAIN, FENCED and LIMIT as well, since an operation before it in
- *      the frame may be why; what was not decided is FAILED.
+ *  (1) Decisions of a frame see durable state and the changes of the same frame.
+ *  (2) Nothing is answered before its frame is durable. If a frame fails, everything decided for
+ *      it is UNCERTAIN. So are FENCED and LIMIT, since an earlier operation of the frame may
+ *      have caused them. Undecided operations are FAILED.
  */
 #include <assert.h>
 
@@ -27,13 +27,13 @@ struct hx_work_context hx_log_context(struct hx_log *log)
 				.now_ms = hx_log_now(log),
 				.result_size_max = options->result_size_max,
 				.fresh_token =
-					HX_TOKEN_MAX, /* stands for the one that is taken later */
+					HX_TOKEN_MAX, /* stands for the token that is taken later */
 			},
 		.parked_max = options->parked_max,
 	};
 }
 
-/* Decide requests from first on, as far as the frame goes. Returns the first that is not through. */
+/* Decide requests from first on, until the frame is full. Returns the first unfinished one. */
 static size_t decide(
 	struct hx_log *log, struct hx_log_request *requests, size_t count, size_t first)
 {
@@ -63,7 +63,7 @@ static void complete(struct hx_log *log, struct hx_log_request *request)
 		hx_log_fetch_complete(log, request->ops, request->count, request->completion);
 }
 
-/* The store has failed: nothing from first on gets an answer that could be wrong. */
+/* The store has failed: no request from first on gets an answer that could be wrong. */
 static void fail(struct hx_log *log, struct hx_log_request *requests, size_t count, size_t first)
 {
 	for (size_t i = first; i < count; i++) {
@@ -96,7 +96,7 @@ void hx_log_lead(void *context, struct hx_log_request *requests, size_t count)
 {
 	struct hx_log *log = context;
 	struct hx_log_writer *writer = &log->writer;
-	size_t ended = 0; /* requests that got their answer */
+	size_t ended = 0; /* requests that were answered */
 
 	writer->no_room = HAPAX_OK;
 	while (ended < count) {
@@ -112,7 +112,7 @@ void hx_log_lead(void *context, struct hx_log_request *requests, size_t count)
 		       hx_log_queue_grow(&log->queue, &requests, &count))
 			through = decide(log, requests, count, through);
 		if (writer->write_ahead.is_full && writer->payload == 0) {
-			/* Whatever comes of it, the next round goes on: with room, or refusing. */
+			/* Whatever the result, the next round continues: with room, or refusing. */
 			(void)hx_log_writer_make_room(writer);
 			continue;
 		}
@@ -177,13 +177,13 @@ size_t hx_log_read(struct hx_log *log, struct hapax_op *ops, size_t count)
 		}
 	}
 	hx_epoch_leave(&log->index->epoch, seat);
-	/* Written only once a second: a line that everybody reads stays shared. */
+	/* Written only once a second: a cache line that all threads read stays shared. */
 	if (i != 0 && atomic_load_explicit(&log->was_read, memory_order_relaxed) == 0)
 		atomic_store_explicit(&log->was_read, 1, memory_order_relaxed);
 	return i;
 }
 
-/* Frames for their own sake. */
+/* Frames without operations. */
 
 struct mark_task {
 	struct hx_log_task task;

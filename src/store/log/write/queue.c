@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue.c - who waits for the log, and who writes it.
+ * queue.c - the queue of requests for the log, and the choice of the leader.
  *
- *  (1) While is_led, somebody works off a list, or has been told to (a candidate, the
- *      thread); a list that is not empty is never without one.
+ *  (1) While is_led, a leader works off a list, or one has been called (a candidate, the
+ *      thread); a list that is not empty always has a leader.
  *  (2) Every request ends once: with its completion, or when its list is finished.
- *  (3) Where there is a thread, completions run on it.
+ *  (3) If there is a thread, completions run on it.
  */
 #include "store/log/write/queue.h"
 
@@ -17,7 +17,7 @@
 
 enum {
 	LIST_CAPACITY_FIRST = 64,
-	/* Of the time that a list takes, how long the next request is waited for at first. */
+	/* The part of a list's time for which the leader first waits for the next request. */
 	GATHER_DIVISOR = 8,
 	/* Spinning longer than this is worse than another list, however slow the disk is. */
 	GATHER_NS_MAX = 100000,
@@ -27,7 +27,7 @@ enum {
 
 struct hx_log_candidate {
 	struct hx_event event;
-	struct hx_log_candidate *next; /* of those that wait for the same turn */
+	struct hx_log_candidate *next; /* next candidate for the same turn */
 	bool leads;                    /* else: the turn is done */
 };
 
@@ -82,13 +82,13 @@ static bool push(struct hx_log_queue *queue, const struct hx_log_request *reques
 	return true;
 }
 
-/* The thread is to lead: to be called by who gives the lead to it, without the lock. */
+/* Call the thread to lead. The caller gives up the lead, and does not hold the lock. */
 static void call_thread(struct hx_log_queue *queue)
 {
 	hx_ratchet_raise(&queue->calls, hx_ratchet_value(&queue->calls) + 1);
 }
 
-/* The list that is being filled belongs to the turn now; another one begins. Locks: queue->lock. */
+/* The list being filled joins the turn; a new one begins. Locks: queue->lock. */
 static void begin_list(struct hx_log_queue *queue, struct hx_log_turn *turn)
 {
 	struct hx_log_candidate *candidate = queue->candidate;
@@ -105,8 +105,8 @@ static void begin_list(struct hx_log_queue *queue, struct hx_log_turn *turn)
 }
 
 /*
- * Take the list that has gathered. False: there are completions in it, and they are the
- * thread's; it was called, and nobody is candidate whose event is own.
+ * Take the gathered list. False: it holds completions, which belong to the thread. The thread
+ * was called, and own is no longer the candidate.
  */
 static bool take_list(
 	struct hx_log_queue *queue, bool is_thread, const struct hx_log_candidate *own)
@@ -132,7 +132,7 @@ static bool take_list(
 	return true;
 }
 
-/* False: it is not this leader's, or there is no memory; it is the next list. */
+/* False: the list is not this leader's, or there is no memory; it becomes the next list. */
 static bool absorb(struct hx_log_queue *queue)
 {
 	struct hx_log_turn *turn = &queue->turn;
@@ -154,10 +154,10 @@ static bool absorb(struct hx_log_queue *queue)
 }
 
 /*
- * While a list is written the other requests gather anyway, and those that were just answered
- * come again one by one: to wait for one more of N in all delays everybody by its gap, and saves
- * an N-th of a list's time. So it is waited for as long as that; longer below half of them, and
- * for the first one, who has to wake up. Beyond N: only if they come in one go.
+ * While a list is written, other requests gather anyway, and the callers just answered return
+ * one by one. Waiting for one more of N in all delays every request by its gap, and saves an
+ * N-th of a list's time. So the leader waits that long. It waits longer below half of N, and for
+ * the first caller, which has to wake up. Beyond N it takes only requests that arrive together.
  */
 static int64_t patience_ns(const struct hx_log_queue *queue)
 {
@@ -172,8 +172,8 @@ static int64_t patience_ns(const struct hx_log_queue *queue)
 }
 
 /*
- * Nobody sleeps here: it would take as long. They are taken in some at a time, so that
- * deciding goes on beside submitting, and the lock is not taken for each of them.
+ * The leader does not sleep here: that would take as long. It takes in several requests at a
+ * time, so that deciding overlaps submitting and the lock is not taken for each of them.
  */
 bool hx_log_queue_grow(struct hx_log_queue *queue, struct hx_log_request **requests, size_t *count)
 {
@@ -212,13 +212,13 @@ static void work_off(struct hx_log_queue *queue)
 
 	queue->lead(queue->context, turn->list.requests, turn->list.count);
 	queue->lead_ns += (hx_clock_mono_ns() - turn->closed_ns - queue->lead_ns) / LEAD_SMOOTHING;
-	/* Who was answered may have come again already, so they are not added up. */
+	/* Answered callers may already have submitted again, so the counts are not added up. */
 	queue->outstanding = atomic_load_explicit(&queue->filled, memory_order_relaxed);
 	if (queue->outstanding < turn->list.count)
 		queue->outstanding = (uint32_t)turn->list.count;
 }
 
-/* Give the lead away. True: the caller has to go on. */
+/* Give the lead away. True: the caller must continue. */
 static bool pass_on(struct hx_log_queue *queue, bool is_thread)
 {
 	struct hx_log_candidate *candidate = NULL;
@@ -245,8 +245,8 @@ static bool pass_on(struct hx_log_queue *queue, bool is_thread)
 }
 
 /*
- * The thread, when it has answered: a moment for those who come again. To fall asleep and be
- * woken at once costs both sides more.
+ * After answering, the thread spins briefly for callers that submit again. Falling asleep and
+ * being woken at once costs both sides more.
  */
 static void drain(struct hx_log_queue *queue)
 {
@@ -290,7 +290,7 @@ static bool lead(struct hx_log_queue *queue, bool is_thread, const struct hx_log
 			drain(queue);
 		}
 		goes_on = pass_on(queue, is_thread);
-		/* After the next list is on its way: to wake many takes as long as a write. */
+		/* After the next list has started: waking many callers takes as long as a write. */
 		if (!is_thread)
 			wake_waiters(queue, &turn);
 	}
@@ -345,7 +345,7 @@ bool hx_log_queue_run(struct hx_log_queue *queue, const struct hx_log_request *r
 	hx_lock_release(&queue->lock);
 	if (is_candidate)
 		hx_event_wait(&self.event);
-	/* A candidate who does not lead has seen the end of his list. */
+	/* A candidate that does not lead has seen the end of its list. */
 	if (self.leads ? !lead(queue, false, &self) : !is_candidate)
 		hx_ratchet_wait(&queue->finished[number & 1], number);
 	return true;

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue.h - who waits for the log, and who writes it.
+ * queue.h - the queue of requests for the log, and the choice of the leader.
  *
- * Requests gather in a list while another list is worked off. Whoever works one off
- * leads; there is one leader at a time. A caller that waits, and finds nobody
- * leading, leads itself: no other thread has to wake up. Of those who wait for the
- * next list the first is its candidate, and is given the lead when the list's turn
- * comes; all others are woken by one call when the list is done. Lists with
- * requests that have a completion are led by the queue's own thread, and by no other: a
- * completion may take a mutex that some caller of hx_log_queue_run() holds. Without a
- * thread, the submitter leads.
+ * Requests gather in a list while another list is worked off by the leader; there is one leader
+ * at a time. A waiting caller that finds no leader leads itself: no other thread has to wake up.
+ * The first caller that waits for the next list is its candidate, and gets the lead when the
+ * list's turn comes. One call wakes all others when the list is done. Only the queue's own
+ * thread leads lists with completions: a completion may take a mutex that some caller of
+ * hx_log_queue_run() holds. Without a thread, the submitter leads.
  *
- * Those who were just answered come again in a moment, and one frame for all of them
- * costs little more than one for the first. So whoever leads takes in what comes while
- * he decides, and gives it a moment more (hx_log_queue_grow()). A lone caller never waits.
+ * Callers that were just answered submit again in a moment, and one frame for all of them costs
+ * little more than one for the first. So the leader takes in new requests while it decides, and
+ * then waits a moment more (hx_log_queue_grow()). A lone caller never waits.
  *
  * Threads: any.
  */
@@ -25,9 +23,8 @@
 #include "base/thread.h"
 
 /*
- * Something else than operations that has to be done by who leads. run adds to the
- * frame; its status, unless OK, is the task's. When it finds journal.is_full it is
- * run again, from where it left off.
+ * Work for the leader other than operations. run adds to the frame; its status, unless OK, is
+ * the task's. If run finds write_ahead.is_full, it is called again and continues where it left off.
  */
 struct hx_log_task {
 	enum hapax_status (*run)(struct hx_log_task *task);
@@ -40,11 +37,11 @@ struct hx_log_request {
 	size_t count;
 	size_t decided;                     /* of count */
 	size_t durable;                     /* of these */
-	struct hapax_completion completion; /* fn is NULL: somebody waits */
+	struct hapax_completion completion; /* fn is NULL: a caller waits */
 	struct hx_log_task *task;
 };
 
-/* Work off a list: every request ends. Completions are called, waiting callers are not woken. */
+/* Work off a list: every request ends. Calls completions, but does not wake waiting callers. */
 typedef void hx_log_lead_fn(void *context, struct hx_log_request *requests, size_t count);
 
 struct hx_log_list {
@@ -55,25 +52,25 @@ struct hx_log_list {
 
 struct hx_log_candidate;
 
-/* A list that is being worked off, with those that were taken in. */
+/* A list that is being worked off, with the requests that were taken in. */
 struct hx_log_turn {
 	struct hx_log_list list;
-	struct hx_log_candidate *candidates; /* who wait for its end on events of their own */
+	struct hx_log_candidate *candidates; /* callers that wait on events of their own */
 	uint32_t first;                      /* numbers of its lists */
 	uint32_t last;
 	bool is_thread; /* the queue's thread leads */
 	bool has_grown;
 	int64_t begin_ns;
 	int64_t grown_ns;  /* when it last grew */
-	int64_t closed_ns; /* when it was clear that it does not grow any more */
+	int64_t closed_ns; /* when it was clear that it stops growing */
 };
 
 struct hx_log_queue {
 	hx_log_lead_fn *lead;
 	void *context;
-	struct hx_ratchet calls; /* how often the thread was given the lead, or told to end */
+	struct hx_ratchet calls; /* how often the thread was given the lead, or told to stop */
 	_Atomic uint32_t stops;
-	struct hx_lock lock; /* guards what follows, but for what is the leader's */
+	struct hx_lock lock; /* guards what follows, except the leader's members */
 	struct hx_log_list filling;
 	struct hx_log_list working; /* the leader's */
 	struct hx_log_turn turn;    /* the leader's */
@@ -83,17 +80,17 @@ struct hx_log_queue {
 	bool is_led;
 	bool has_thread;
 	struct hx_thread thread;
-	struct hx_ratchet finished[2]; /* the last list that is done, of even and odd ones */
+	struct hx_ratchet finished[2]; /* the last finished list, of even and odd ones */
 	_Atomic uint32_t filled;       /* requests in the list that is being filled */
-	uint32_t outstanding;          /* the leader's: requests that were under way lately */
-	int64_t lead_ns;               /* the leader's: about how long a list takes */
+	uint32_t outstanding;          /* the leader's: requests recently in progress */
+	int64_t lead_ns;               /* the leader's: the approximate time of a list */
 };
 
 void hx_log_queue_init(struct hx_log_queue *queue, hx_log_lead_fn *lead, void *context);
 
 enum hapax_status hx_log_queue_start(struct hx_log_queue *queue, struct hapax_error *err);
 
-/* End the thread, if there is one. Nothing is in the queue. */
+/* Stop the thread, if there is one. The queue is empty. */
 void hx_log_queue_stop(struct hx_log_queue *queue);
 
 void hx_log_queue_done(struct hx_log_queue *queue);
@@ -101,13 +98,12 @@ void hx_log_queue_done(struct hx_log_queue *queue);
 /* False: no memory, and the request was not taken. With a thread, returns at once. */
 bool hx_log_queue_submit(struct hx_log_queue *queue, const struct hx_log_request *request);
 
-/* The same, and wait until it is done. Must not be called by who leads, nor by a completion. */
+/* The same, and wait until it is done. Neither the leader nor a completion may call this. */
 bool hx_log_queue_run(struct hx_log_queue *queue, const struct hx_log_request *request);
 
 /*
- * For who leads, while he has decided on all of the requests and written nothing: wait for
- * more if that is worth while, and take them in at the end. The requests may move. False:
- * there are no more, and the list is what it is.
+ * For the leader, after it has decided all requests and before it writes: wait for more if that
+ * pays, and append them. The requests may move. False: there are no more, and the list is final.
  */
 bool hx_log_queue_grow(struct hx_log_queue *queue, struct hx_log_request **requests, size_t *count);
 

@@ -3,9 +3,9 @@
  * writer.c - the end of the log.
  *
  *  (1) One frame is written at a time, and the next only when it is durable.
- *  (2) A frame lies in one segment whole. What does not fit waits for the next.
- *  (3) Room is made before anything is decided: once a change is in the frame, the
- *      only thing that can go wrong is the write itself, and that latches.
+ *  (2) A frame lies whole in one segment. Entries that do not fit wait for the next.
+ *  (3) Room is made before anything is decided: once a change is in the frame, only the write
+ *      itself can fail, and that latches.
  */
 #include "store/log/write/writer.h"
 
@@ -18,14 +18,14 @@
 #include "store/log/read/log_walk.h"
 
 enum {
-	/* A frame of this size is written before more is added: bounds the wait. */
+	/* A frame of this size is written before more is added: this bounds the wait. */
 	FRAME_BYTES_SOFT = 1024 * 1024,
-	/* A small store is small, and a busy one soon has segments of full size. */
+	/* A small store stays small, and a busy one soon has segments of full size. */
 	SEGMENT_BYTES_FIRST = 1024 * 1024,
 	SEGMENT_GROWTH = 4,
-	/* Of a segment, for what ends claims, as long as the next one is not there. */
+	/* The part of a segment kept for changes that end claims, until the next segment exists. */
 	RESERVE_DIVISOR = 4,
-	/* In unsafe mode tokens are given out before they are durable. */
+	/* In unsafe mode tokens are issued before they are durable. */
 	TOKENS_AHEAD = 65536,
 };
 
@@ -38,7 +38,7 @@ static size_t begin_size(const struct hx_log_writer *writer)
 		: 0;
 }
 
-/* Let the buffer hold size bytes. */
+/* Make the buffer hold size bytes. */
 static enum hapax_status commit_memory(struct hx_log_writer *writer, size_t size)
 {
 	size_t wanted = (size + HX_PAGES_STEP - 1) / HX_PAGES_STEP * HX_PAGES_STEP;
@@ -58,14 +58,14 @@ static bool has_spare(const struct hx_log_writer *writer)
 	return atomic_load_explicit(&writer->has_spare, memory_order_acquire) != 0;
 }
 
-/* Bytes that a frame may have in the active segment. */
+/* The bytes that a frame may have in the active segment. */
 static uint64_t room_in_active(const struct hx_log_writer *writer, bool may_take_reserve)
 {
 	const struct hx_log_segment *active = &writer->active;
 	uint64_t reserve = active->capacity / RESERVE_DIVISOR;
 	uint64_t room;
 
-	/* The last block is the seal's. */
+	/* The last block is reserved for the seal. */
 	if (active->file < 0 || active->offset + HX_LOG_BLOCK_SIZE >= active->capacity)
 		return 0;
 	room = active->capacity - HX_LOG_BLOCK_SIZE - active->offset;
@@ -86,7 +86,7 @@ static enum hapax_status full(struct hx_log_writer *writer, uint32_t wanted, boo
 	return HAPAX_ERR_LIMIT;
 }
 
-/* Promise size bytes more. See journal.h about is_full. */
+/* Promise size more bytes. See write_ahead.h about is_full. */
 static enum hapax_status promise(struct hx_log_writer *writer, size_t size, bool may_take_reserve)
 {
 	uint64_t payload = (uint64_t)writer->payload + writer->reserved + size +
@@ -119,7 +119,7 @@ static unsigned char *writer_take(struct hx_log_writer *writer, size_t size, uin
 	return at;
 }
 
-/* The first frame of a segment begins with where it stands. */
+/* The first frame of a segment begins with its position in the log. */
 static void write_begin(struct hx_log_writer *writer)
 {
 	const struct hx_log_manifest *manifest = &writer->manifest;
@@ -165,7 +165,7 @@ static enum hapax_status grow_scopes(struct hx_log_writer *writer, uint32_t scop
 	return HAPAX_OK;
 }
 
-/* What naming a scope will take; 0 when it is named. */
+/* The bytes that naming a scope will take; 0 if it is named. */
 static size_t scope_size(struct hx_log_writer *writer, uint32_t scope_id)
 {
 	const struct hx_scope *scope;
@@ -176,7 +176,7 @@ static size_t scope_size(struct hx_log_writer *writer, uint32_t scope_id)
 	return hx_log_scope_size(scope->tenant, scope->group);
 }
 
-/* It was promised. */
+/* The room was promised. */
 static void write_scope(struct hx_log_writer *writer, uint32_t scope_id)
 {
 	const struct hx_scope *scope = hx_scope_table_get(writer->index->scopes, scope_id);
@@ -197,7 +197,7 @@ static bool is_at_rest(const struct hapax_record *record)
 	return record->state == HAPAX_STATE_DONE || record->state == HAPAX_STATE_FAILED;
 }
 
-/* Does the new version have to say that the old one is dead, and can it itself? */
+/* Must the new version say that the old one is dead, and can it do so itself? */
 static bool needs_removal(const struct hx_write_ahead_change *change, unsigned *ret_flags)
 {
 	*ret_flags = 0;
@@ -244,7 +244,7 @@ static void journal_cancel(struct hx_write_ahead *write_ahead)
 static void write_removal(struct hx_log_writer *writer, const struct hx_write_ahead_change *change)
 {
 	const struct hx_packed_key *key = &change->key->packed;
-	/* A claim that is forced away was never copied: nothing to follow. */
+	/* A claim removed by force was never copied: its REMOVE need not be kept. */
 	int64_t needed_until_ms = change->replaced != NULL && is_at_rest(change->replaced)
 		? change->replaced->expires_ms
 		: INT64_MIN;
@@ -341,7 +341,7 @@ void hx_log_writer_begin(struct hx_log_writer *writer)
 	writer->flags = 0;
 }
 
-/* The frame goes out. */
+/* Writing the frame. */
 
 void hx_log_writer_latch(struct hx_log_writer *writer, int os_errno, const char *what)
 {
@@ -378,7 +378,7 @@ static void fill_header(struct hx_log_writer *writer)
 			token < HX_TOKEN_MAX - TOKENS_AHEAD ? token + TOKENS_AHEAD : HX_TOKEN_MAX;
 	writer->token_given = token;
 	writer->token_mark = frame.token;
-	/* From the last frame's on: what was written never goes back. */
+	/* Starts from the last frame's mark: written time never goes back. */
 	hx_clock_mark_advance(&writer->mark, writer->clock);
 	frame.clock = writer->mark;
 	memset(writer->frame + end, 0, size - end);
@@ -387,9 +387,9 @@ static void fill_header(struct hx_log_writer *writer)
 }
 
 /*
- * What was written is durable. STORE vouches for the first segment that an open has begun or
- * gone on with, before anybody is answered from it; the ones after it are vouched for by seals.
- * If STORE cannot be written the next frame tries again: it only adds to what is noticed.
+ * Everything written is durable. STORE vouches for the first segment that an open begins or
+ * continues, before any caller is answered from it. Seals vouch for the later ones. If STORE
+ * cannot be written, the next frame tries again: it only helps to detect more damage.
  */
 static void note_durable(struct hx_log_writer *writer, uint64_t lsn)
 {
@@ -421,13 +421,13 @@ enum hapax_status hx_log_writer_commit(struct hx_log_writer *writer)
 	writer->is_unsynced = writer->sync == HX_LOG_SYNC_LATER;
 	if (writer->sync == HX_LOG_SYNC_ALWAYS)
 		note_durable(writer, writer->next_lsn);
-	/* A token beyond the mark that a crash leaves would be given out again after it. */
+	/* After a crash, a token beyond the surviving mark would be issued again. */
 	else if (
 		writer->token_given > writer->token_durable &&
 		hx_log_writer_sync(writer) != HAPAX_OK)
 		return HAPAX_ERR_UNCERTAIN;
 	hx_log_inflight_clear(&writer->inflight);
-	/* One large result need not hold its memory for ever. */
+	/* One large result need not hold its memory forever. */
 	if (writer->frame_committed > 2 * FRAME_BYTES_SOFT) {
 		hx_alloc_pages_decommit(
 			writer->frame + FRAME_BYTES_SOFT,
@@ -439,11 +439,11 @@ enum hapax_status hx_log_writer_commit(struct hx_log_writer *writer)
 
 enum hapax_status hx_log_writer_sync(struct hx_log_writer *writer)
 {
-	/* What is in the frame in the making is not written yet. */
+	/* The frame under construction is not written yet. */
 	uint64_t written_lsn = writer->next_lsn - (writer->payload != 0 ? writer->entries : 0);
 	int failed;
 
-	/* By frames, not LSNs: a seal is empty, and the next segment counts on it. */
+	/* By frames, not LSNs: a seal is empty, and the next segment depends on it. */
 	if (!writer->is_unsynced)
 		return HAPAX_OK;
 	failed = hx_log_segment_sync(&writer->active);
@@ -473,7 +473,7 @@ enum hapax_status hx_log_writer_make_spare(struct hx_log_writer *writer, struct 
 	enum hapax_status status;
 
 	hx_mutex_lock(&writer->spare_mutex);
-	/* To fill one takes a while. If it comes to nothing, who waited for it tries itself. */
+	/* Filling one takes a while. If it fails, the thread that waited for it tries itself. */
 	while (writer->spare_is_made)
 		hx_cond_wait(&writer->spare_ready, &writer->spare_mutex);
 	if (has_spare(writer)) {
@@ -517,7 +517,10 @@ enum hapax_status hx_log_writer_make_spare_if_wanted(struct hx_log_writer *write
 	return hx_log_writer_make_spare(writer, NULL);
 }
 
-/* Say that the log goes on in the next segment, which is there: without it the log is not whole. */
+/*
+ * Write that the log continues in the next segment, which exists: without it the log is
+ * incomplete.
+ */
 static enum hapax_status seal(struct hx_log_writer *writer)
 {
 	if (writer->active.file < 0 || writer->active.offset >= writer->active.capacity)
@@ -560,7 +563,7 @@ static enum hapax_status step(struct hx_log_writer *writer, uint64_t wanted)
 {
 	if (!has_spare(writer))
 		return hx_log_writer_make_spare(writer, NULL);
-	/* In an empty segment more room can only come by making it larger. */
+	/* In an empty segment, only enlarging it makes more room. */
 	if (writer->active.file >= 0 && writer->active.offset == HX_LOG_BLOCK_SIZE)
 		return hx_log_segment_extend(
 			&writer->active, writer->active.offset + wanted + HX_LOG_BLOCK_SIZE, NULL);
@@ -572,7 +575,7 @@ enum hapax_status hx_log_writer_make_room(struct hx_log_writer *writer)
 	uint64_t wanted = writer->wanted;
 
 	assert(writer->payload == 0 && wanted != 0);
-	/* BEGIN and its manifest come on top if there is a new segment. */
+	/* A new segment also needs BEGIN and its manifest. */
 	if (!writer->needs_begin)
 		wanted += hx_log_frame_size((
 			uint32_t)(HX_LOG_BEGIN_SIZE + hx_log_manifest_size(writer->manifest.count)));
@@ -583,7 +586,7 @@ enum hapax_status hx_log_writer_make_room(struct hx_log_writer *writer)
 			continue;
 		if (status == HAPAX_ERR_FAILED)
 			return status;
-		/* Whatever the reason, nothing was done; claims that live may still end. */
+		/* Whatever the reason, nothing was done; live claims may still end. */
 		writer->no_room =
 			status == HAPAX_ERR_NO_MEMORY ? HAPAX_ERR_NO_MEMORY : HAPAX_ERR_LIMIT;
 		return writer->no_room;
@@ -601,7 +604,7 @@ void hx_log_writer_give_up(struct hx_log_writer *writer, uint64_t id)
 		is_kept = true;
 	}
 	hx_mutex_unlock(&writer->spare_mutex);
-	/* A file that stays is found and removed by the next recovery. */
+	/* The next recovery finds and removes a file that stays. */
 	if (!is_kept)
 		(void)hx_log_segment_remove(writer->directory, HX_LOG_KIND_LOG, id, "");
 }
@@ -695,14 +698,14 @@ enum hapax_status hx_log_writer_resume(
 		if (status != HAPAX_OK)
 			return hx_error_set(err, status, 0, "no memory to open a store");
 	}
-	/* Where a seal says that the log goes on, it goes on. */
+	/* After a seal, the log continues where the seal says. */
 	if (walk->is_sealed && !walk->next_is_used) {
 		writer->needs_begin = true;
 		return hx_log_segment_open(
 			&writer->active, writer->directory, walk->log_last_id + 1, writer->sync,
 			HX_LOG_BLOCK_SIZE, err);
 	}
-	/* Behind a clean end too; behind any other a new segment begins. */
+	/* After a clean end also; after any other end a new segment begins. */
 	if (walk->log_last_id == 0 || !walk->is_closed || walk->is_sealed)
 		return HAPAX_OK;
 	return hx_log_segment_open(

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * writer.h - the end of the log: a frame in the making, and where it goes.
+ * writer.h - the end of the log: the frame under construction, and where it goes.
  *
- * Changes of the index come in through journal (store/index/write_ahead.h); what the
- * log itself has to say is appended by hx_log_writer_append(). A commit writes the
- * frame, and everything in it is durable when it returns HAPAX_OK.
+ * Changes of the index come in through write_ahead (store/index/write_ahead.h). The log's own
+ * entries are appended by hx_log_writer_append(). A commit writes the frame; everything in it is
+ * durable when it returns HAPAX_OK.
  *
- * Threads: one at a time: the leader (lead.c). Spares may be made by another.
+ * Threads: one at a time: the leader (lead.c). Another thread may make spares.
  */
 #ifndef HX_STORE_LOG_WRITE_WRITER_H
 #define HX_STORE_LOG_WRITE_WRITER_H
@@ -18,7 +18,7 @@
 
 struct hx_log_walk_result;
 
-/* Which class segments there are, and where the log begins: what the next MANIFEST says. */
+/* The content of the next MANIFEST: which class segments exist, and where the log begins. */
 struct hx_log_manifest {
 	uint64_t log_first_id;
 	uint64_t next_class_id;
@@ -28,35 +28,35 @@ struct hx_log_manifest {
 };
 
 struct hx_log_writer {
-	struct hx_write_ahead write_ahead; /* first: what the index is given */
+	struct hx_write_ahead write_ahead; /* first: passed to the index */
 	struct hx_log_directory *directory;
 	struct hx_index *index;
 	const struct hapax_clock *clock;
 	struct hx_clock_mark mark; /* the store's clock, as of the last frame */
 	enum hx_log_sync sync;
-	uint64_t segment_bytes; /* what a segment grows to */
+	uint64_t segment_bytes; /* the size that a segment grows to */
 	_Atomic uint32_t is_latched;
-	struct hapax_error fault; /* what latched it; written once, before is_latched */
+	struct hapax_error fault; /* the cause of the latch; written once, before is_latched */
 
 	/* The frame. */
 	unsigned char *frame; /* pages */
 	size_t frame_committed;
-	uint32_t payload;  /* bytes of entries */
-	uint32_t entries;  /* how many */
-	uint32_t reserved; /* bytes that are promised */
-	uint32_t wanted; /* is_full: the frame size for which there was no room; 0: commit first */
-	bool wants_reserve;        /* is_full: by something that may take from the reserve */
+	uint32_t payload;          /* bytes of entries */
+	uint32_t entries;          /* how many */
+	uint32_t reserved;         /* bytes that were promised */
+	uint32_t wanted;           /* is_full: the frame size that did not fit; 0: commit first */
+	bool wants_reserve;        /* is_full: by a change that may take from the reserve */
 	bool needs_begin;          /* the segment has no frame yet */
-	enum hapax_status no_room; /* making room failed so: refuse; who leads resets it */
+	enum hapax_status no_room; /* making room failed so: refuse; the leader resets it */
 	uint64_t next_lsn;
 	uint64_t durable_lsn;
 	uint64_t witnessed_lsn; /* what the last frame says is durable */
 	uint64_t frame_count;   /* frames written since open */
 	bool is_unsynced;       /* a frame was written since the last sync, perhaps an empty one */
 	uint64_t token_given;   /* as of the last frame */
-	uint64_t token_mark;    /* what that frame says; in unsafe mode ahead of it */
-	uint64_t token_durable; /* the mark that a crash leaves, whatever it takes */
-	bool is_forced;         /* the frame goes out even if it is empty, */
+	uint64_t token_mark;    /* the mark in that frame; in unsafe mode ahead of it */
+	uint64_t token_durable; /* the mark that survives any crash */
+	bool is_forced;         /* write the frame even if it is empty, */
 	uint32_t flags;         /* with these flags */
 	uint32_t chain;
 	uint64_t begin_id;  /* for BEGIN: the segment before, */
@@ -70,18 +70,18 @@ struct hx_log_writer {
 
 	struct hx_log_segment active; /* closed: none yet */
 	uint64_t last_id;             /* of the last segment that has frames */
-	bool must_vouch;              /* STORE does not say yet that it has */
+	bool must_vouch;              /* STORE does not vouch for it yet */
 	struct hx_log_manifest manifest;
-	uint64_t left_bytes; /* about: of log segments that are not written any more */
+	uint64_t left_bytes; /* approximate bytes of log segments that are no longer written */
 
 	struct hx_mutex spare_mutex; /* guards what follows */
 	struct hx_cond spare_ready;  /* spare_is_made is false again */
 	_Atomic uint32_t has_spare;  /* also read without it */
 	_Atomic uint32_t wants_spare;
 	struct hx_log_segment spare; /* the next active one, if it is open */
-	uint64_t spare_bytes;        /* how large the next one is to be */
+	uint64_t spare_bytes;        /* how large the next one must be */
 	uint64_t reuse_id;           /* a log segment that may be used again; 0: none */
-	bool spare_is_made;          /* somebody is about to */
+	bool spare_is_made;          /* a thread is making it */
 };
 
 struct hx_log_writer_setup {
@@ -99,7 +99,7 @@ enum hapax_status hx_log_writer_init(
 /* Closes files; writes nothing. */
 void hx_log_writer_done(struct hx_log_writer *writer);
 
-/* Go on where a walk has ended; mark is the store's clock. */
+/* Continue where a walk has ended; mark is the store's clock. */
 enum hapax_status hx_log_writer_resume(
 	struct hx_log_writer *writer, const struct hx_log_walk_result *walk,
 	const struct hx_clock_mark *mark, struct hapax_error *err);
@@ -108,45 +108,48 @@ enum hapax_status hx_log_writer_resume(
 void hx_log_writer_begin(struct hx_log_writer *writer);
 
 /*
- * Room for an entry of the log's own, which the caller encodes with *ret_lsn; NULL:
- * *ret_status says why. With journal.is_full: commit or make room, and try again.
+ * Room for an entry of the log's own, which the caller encodes with *ret_lsn; NULL: *ret_status
+ * says why. With write_ahead.is_full: commit or make room, and try again.
  */
 unsigned char *hx_log_writer_append(
 	struct hx_log_writer *writer, size_t size, uint64_t *ret_lsn,
 	enum hapax_status *ret_status);
 
-/* Name scope in this segment, if it is not yet; for what is appended next. */
+/* Name scope in this segment, unless it is named, for the entries appended next. */
 enum hapax_status hx_log_writer_name_scope(struct hx_log_writer *writer, uint32_t scope_id);
 
 /*
- * After is_full: let writer->wanted bytes fit, by a new segment if need be. LIMIT:
- * no space; then no_room is set. FAILED: latched.
+ * After is_full: make writer->wanted bytes fit, with a new segment if necessary. LIMIT: no
+ * space; then no_room is set. FAILED: latched.
  */
 enum hapax_status hx_log_writer_make_room(struct hx_log_writer *writer);
 
 /*
- * Write the frame, if it holds anything or is forced. UNCERTAIN: the store is
- * latched, and what the frame holds may or may not come back. The frame is empty
- * afterwards. With HX_LOG_SYNC_LATER it may be lost, but a token in it never comes back.
+ * Write the frame, if it holds anything or is forced. The frame is empty afterwards. UNCERTAIN:
+ * the store is latched, and the frame's changes may or may not survive. With HX_LOG_SYNC_LATER
+ * the frame may be lost, but its tokens are never issued again.
  */
 enum hapax_status hx_log_writer_commit(struct hx_log_writer *writer);
 
-/* Let the frame be written even if it is empty, with these flags. See append about is_full. */
+/* Write the frame even if it is empty, with these flags. See append about is_full. */
 enum hapax_status hx_log_writer_force(struct hx_log_writer *writer, uint32_t flags);
 
-/* Sync what HX_LOG_SYNC_LATER has left unsynced. Latches on failure. */
+/* Sync everything that HX_LOG_SYNC_LATER left unsynced. Latches on failure. */
 enum hapax_status hx_log_writer_sync(struct hx_log_writer *writer);
 
-/* Make the next segment ahead, if there is none, or wait for who does. Threads: any. */
+/* Make the next segment ahead, if there is none, or wait for the thread that does. Threads: any. */
 enum hapax_status hx_log_writer_make_spare(struct hx_log_writer *writer, struct hapax_error *err);
 
-/* The active segment is half full and there is no spare: ask for one. Threads: who leads. True once. */
+/*
+ * If the active segment is half full without a spare, ask for one. Threads: the leader. True
+ * once.
+ */
 bool hx_log_writer_wants_spare(struct hx_log_writer *writer);
 
-/* Make the one that was asked for. Threads: any. */
+/* Make the requested spare. Threads: any. */
 enum hapax_status hx_log_writer_make_spare_if_wanted(struct hx_log_writer *writer);
 
-/* The segment id is not needed any more: keep its file for a spare, or remove it. Threads: any. */
+/* The segment id is no longer needed: keep its file for a spare, or remove it. Threads: any. */
 void hx_log_writer_give_up(struct hx_log_writer *writer, uint64_t id);
 
 static inline bool hx_log_writer_is_latched(struct hx_log_writer *writer)
