@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fsck.c - verify a store's directory; repair it by making a new one beside it.
+ * fsck.c - verify a store's directory; repair it by creating a new one next to it.
  *
- * A repair never writes to the damaged files. The new store is complete, closed and
- * verified before the two directories exchange their names, in one step; a crash
- * leaves both, as DIR and DIR.repair.
+ * A repair never writes to the damaged files. The new store is complete, closed and verified
+ * before the two directories exchange their names, in one step. A crash leaves both, as DIR and
+ * DIR.repair.
  */
 #include <hapax/fsck.h>
 
@@ -20,7 +20,7 @@
 #include "store/log/read/salvage.h"
 #include "store/log/read/log_walk.h"
 
-/* How many damaged stores may lie beside each other. */
+/* The maximum number of damaged stores next to each other. */
 enum { DAMAGED_MAX = 1000 };
 
 _Static_assert((int)HAPAX_FSCK_NOTE == (int)HX_LOG_NOTE, "the same words");
@@ -30,7 +30,7 @@ _Static_assert(sizeof(((struct hapax_fsck *)0)->uuid) == HX_LOG_UUID_SIZE, "a uu
 
 struct check {
 	struct hapax_fsck *fsck;
-	bool is_newer; /* a part is of a newer format: hands off */
+	bool is_newer; /* a part has a newer format: do not touch it */
 };
 
 static enum hapax_status count_entry(
@@ -110,7 +110,7 @@ static enum hapax_status verify(
 	fsck->lsn = result.next_lsn;
 	fsck->is_closed = result.was_closed;
 	hx_log_walk_result_done(&result);
-	/* It came no further than STORE. */
+	/* The walk did not get past STORE. */
 	if (status == HAPAX_ERR_CORRUPT && fsck->damages == 0)
 		(void)note_problem(
 			check,
@@ -138,7 +138,7 @@ static bool is_free(const struct hx_io *io, const char *path)
 	return io->ops->stat_path(io->context, path, &stat) == -ENOENT;
 }
 
-/* A name for the damaged store that nothing has yet. False: there are too many. */
+/* An unused name for the damaged store. False: there are too many. */
 static bool choose_damaged_path(const struct hx_log_directory *directory, struct hapax_fsck *fsck)
 {
 	for (int i = 1; i <= DAMAGED_MAX; i++) {
@@ -155,7 +155,7 @@ static bool choose_damaged_path(const struct hx_log_directory *directory, struct
 	return false;
 }
 
-/* What was made must be whole: it was closed, and closing tells nothing. */
+/* Verify the new store: it was closed, and closing reports nothing. */
 static enum hapax_status check_new_store(
 	const struct hx_io *io, const char *path, struct hapax_error *err)
 {
@@ -185,7 +185,7 @@ static enum hapax_status make_new_store(
 	enum hapax_status status = hx_log_salvage_new(directory, fsck, &salvage, err);
 
 	options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
-	/* On the damaged store's clock: on any other, records would expire early, or late. */
+	/* Use the damaged store's clock: on any other, records would expire early, or late. */
 	if (status == HAPAX_OK)
 		status = hx_log_open_from(
 			directory->io, "file:", path, &options, hx_log_salvage_clock(salvage),
@@ -197,7 +197,7 @@ static enum hapax_status make_new_store(
 	return status == HAPAX_OK ? check_new_store(directory->io, path, err) : status;
 }
 
-/* The parent of path, for its names to be made durable. */
+/* The parent of path, to make its names durable. */
 static int sync_parent(const struct hx_io *io, const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -210,7 +210,7 @@ static int sync_parent(const struct hx_io *io, const char *path)
 	return io->ops->fsync_dir(io->context, parent);
 }
 
-/* In two steps, where a file system has no other way: a crash in between leaves no DIR. */
+/* In two steps, if the file system cannot exchange names: a crash in between leaves no DIR. */
 static int replace(
 	const struct hx_io *io, const char *path, const char *repaired, const char *damaged)
 {
@@ -220,8 +220,8 @@ static int replace(
 }
 
 /*
- * Let the repaired store have the damaged one's name. In one step: whoever opens DIR at any
- * moment finds one of them, and never makes a new, empty one.
+ * Give the repaired store the damaged one's name. In one step: a process that opens DIR at any
+ * moment finds one of them, and never creates a new, empty one.
  */
 static enum hapax_status exchange(
 	const struct hx_log_directory *directory, const char *repaired, struct hapax_fsck *fsck,
@@ -239,7 +239,7 @@ static enum hapax_status exchange(
 		return hx_error_set(
 			err, HAPAX_ERR_UNCERTAIN, -failed,
 			"the repaired store \"%.160s\" was not put in its place", repaired);
-	/* A name says what it is; under the other one it is as safe. */
+	/* The name is only a description; the store is as safe under the other one. */
 	if (!is_split &&
 	    (io->ops->rename(io->context, repaired, fsck->damaged_path) != 0 ||
 	     sync_parent(io, directory->path) != 0))
@@ -253,7 +253,7 @@ static enum hapax_status repair(
 	char repaired[HX_LOG_PATH_SIZE];
 	enum hapax_status status = HAPAX_OK;
 
-	/* Nobody may open it meanwhile. */
+	/* No other process may open it meanwhile. */
 	if (directory->lock_file < 0)
 		status = hx_log_directory_lock(directory, true, err);
 	if (status != HAPAX_OK)

@@ -9,7 +9,7 @@
 
 struct hx_io;
 
-/* See hapax_fsck(). fsck is there and of the right size. */
+/* See hapax_fsck(). fsck is not NULL and has the right size. */
 enum hapax_status hx_log_fsck_on(
 	const struct hx_io *io, const char *path, struct hapax_fsck *fsck, struct hapax_error *err);
 

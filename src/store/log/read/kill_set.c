@@ -10,7 +10,7 @@
 
 enum { CAPACITY_FIRST = 64 };
 
-/* Keys in all; as many as 2^32 bytes hold are more than a store will forget at once. */
+/* The maximum number of keys; 2^32 bytes hold more than a store will forget at once. */
 #define TEXT_SIZE_MAX ((size_t)1 << 36)
 
 void hx_log_kill_set_init(struct hx_log_kill_set *set)
@@ -35,7 +35,7 @@ static bool is_key(
 		memcmp(set->text.data + slot->offset, key->packed.data, slot->size) == 0;
 }
 
-/* The slot of key, or the empty one where it belongs. */
+/* The slot of key, or the empty one for it. */
 static struct hx_log_kill *find(const struct hx_log_kill_set *set, const struct hx_index_key *key)
 {
 	size_t at = (size_t)key->hash & (set->capacity - 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kill_set.h - keys whose older versions are dead: what recovery has read in REMOVE
- * entries. Exact: keys are compared whole.
+ * kill_set.h - keys whose older versions are dead: the REMOVE entries that recovery has read.
+ * Exact: keys are compared whole.
  *
  * Threads: one at a time.
  */

@@ -2,9 +2,8 @@
 /*
  * log_walk.c - a whole store directory, read and verified in the order of recovery.
  *
- * The log comes first (walk_log.c), since it says where it begins and which class
- * segments there are (walk_class.c). Here is what both need: problems, segments,
- * entries.
+ * The log comes first (walk_log.c), since it says where it begins and which class segments exist
+ * (walk_class.c). This file has what both need: problems, segments, entries.
  */
 #include "store/log/read/log_walk.h"
 
@@ -40,7 +39,7 @@ static enum hapax_status describe(struct hx_walk *walk, const struct hx_log_prob
 		snprintf(
 			risk, sizeof(risk), "up to %" PRIu64 " keys are at risk",
 			problem->keys_max);
-	/* A newer format is no damage. */
+	/* A newer format is not damage. */
 	if (problem->status == HAPAX_ERR_UNSUPPORTED)
 		return hx_error_set(
 			walk->err, problem->status, 0, "%s%s: %s", problem->file, place,
@@ -50,7 +49,7 @@ static enum hapax_status describe(struct hx_walk *walk, const struct hx_log_prob
 		place, problem->what, risk);
 }
 
-/* OK: the visitor wants to go on all the same. */
+/* OK: the visitor wants to continue. */
 enum hapax_status hx_walk_report(struct hx_walk *walk, struct hx_log_problem problem)
 {
 	bool goes_on = walk->visitor->problem != NULL &&
@@ -84,7 +83,7 @@ enum hapax_status hx_walk_damage(
 		});
 }
 
-/* An entry or a header that says itself what is wrong. */
+/* An entry or a header whose error says what is wrong. */
 enum hapax_status hx_walk_damage_told(
 	struct hx_walk *walk, uint64_t offset, uint64_t lsn, const struct hapax_error *why)
 {
@@ -108,7 +107,7 @@ bool hx_walk_is_damage(enum hapax_status status)
 		status == HAPAX_ERR_INVALID;
 }
 
-/* Open a segment into walk->reader. CORRUPT and its kind: it is not the one it should be. */
+/* Open a segment into walk->reader. CORRUPT or similar: it is not the expected segment. */
 enum hapax_status hx_walk_open(
 	struct hx_walk *walk, enum hx_log_kind kind, uint64_t id, struct hapax_error *why)
 {
@@ -217,7 +216,7 @@ static enum hapax_status take_entry(struct hx_walk *walk, const struct hx_log_en
 		if (!is_log)
 			return HAPAX_OK;
 		break;
-	default: return HAPAX_OK; /* to be passed over; the decoder has judged */
+	default: return HAPAX_OK; /* skipped; the decoder has checked it */
 	}
 	return hx_walk_damage(
 		walk, walk->reader.offset, entry->lsn, 0, "an entry that has no place here");

@@ -2,9 +2,9 @@
 /*
  * reader.c - one segment, read from front to back.
  *
- * The window is a piece of the file in memory. It begins at a frame and is read
- * anew when a frame does not lie in it whole; frames are small against it, so that
- * little is read twice.
+ * The window is a piece of the file in memory. It begins at a frame and is read again when a
+ * frame does not lie whole in it. Frames are small compared with the window, so little is read
+ * twice.
  */
 #include "store/log/read/reader.h"
 
@@ -23,7 +23,7 @@ enum {
 
 _Static_assert(HX_PAGES_STEP % HX_LOG_BLOCK_SIZE == 0, "pages hold whole blocks");
 
-/* Directly if that works: see the header. */
+/* With direct I/O if that works: see the header. */
 static int open_file(struct hx_log_reader *reader, const char *path)
 {
 	const struct hx_io *io = reader->io;
@@ -35,7 +35,7 @@ static int open_file(struct hx_log_reader *reader, const char *path)
 	return file;
 }
 
-/* Let the window hold size bytes of memory. */
+/* Make the window hold size bytes of memory. */
 static enum hapax_status grow_window(
 	struct hx_log_reader *reader, size_t size, struct hapax_error *err)
 {
@@ -56,7 +56,7 @@ static enum hapax_status grow_window(
 	return HAPAX_OK;
 }
 
-/* Let [offset, offset + size) lie in the window, as far as the file goes; and more, up to ahead. */
+/* Bring [offset, offset + size) into the window, as far as the file goes; and more, up to ahead. */
 static enum hapax_status load_ahead(
 	struct hx_log_reader *reader, uint64_t offset, size_t size, size_t ahead,
 	struct hapax_error *err)
@@ -84,7 +84,7 @@ static enum hapax_status load_ahead(
 			(unsigned long long)offset);
 	reader->window_offset = offset;
 	reader->window_size = (size_t)got;
-	/* It became shorter while we read. */
+	/* The file became shorter during the read. */
 	if ((size_t)got < bytes)
 		reader->file_bytes =
 			(offset + (uint64_t)got) / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE;
@@ -112,7 +112,7 @@ static enum hapax_status read_header(
 	struct hx_log_reader *reader, const char *path, bool may_be_short, struct hapax_error *err)
 {
 	struct hapax_error why = {0};
-	/* Nothing ahead: what is read next is often the seal, at the other end. */
+	/* Nothing ahead: the next read is often the seal, at the other end. */
 	enum hapax_status status = load_ahead(reader, 0, HX_LOG_BLOCK_SIZE, HX_LOG_BLOCK_SIZE, err);
 
 	if (status != HAPAX_OK)
@@ -200,7 +200,7 @@ void hx_log_reader_close(struct hx_log_reader *reader)
 	reader->file = -1;
 }
 
-/* Is there a frame at offset? It lies in the window then. */
+/* Is there a frame at offset? If so, it lies in the window. */
 static enum hapax_status look(
 	struct hx_log_reader *reader, uint64_t offset, enum hx_log_found *ret_found,
 	struct hx_log_frame *ret_frame, struct hapax_error *err)

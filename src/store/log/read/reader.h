@@ -2,9 +2,9 @@
 /*
  * reader.h - one segment, read from front to back, each frame verified.
  *
- * Needs no store: recovery, the copy pass, fsck and tests read with it. Files are
- * read directly where the file system can, since the page cache may show what a
- * failed sync never wrote (HX_LOG_READ_CACHED says that it could not).
+ * Needs no store: recovery, the copy pass, fsck and tests use it. It reads with direct I/O if
+ * the file system can, since the page cache may show what a failed sync never wrote.
+ * HX_LOG_READ_CACHED says that the file system could not.
  *
  * Threads: one at a time for a reader.
  */
@@ -31,15 +31,15 @@ struct hx_log_reader {
 
 enum hx_log_found {
 	HX_LOG_FOUND_FRAME,
-	HX_LOG_FOUND_END, /* the file ends here */
-	HX_LOG_FOUND_NOTHING, /* no frame of this segment begins here: zeros, or what was there before */
-	HX_LOG_FOUND_DAMAGE, /* a frame begins here, and its bytes do not fit its CRC */
+	HX_LOG_FOUND_END,     /* the file ends here */
+	HX_LOG_FOUND_NOTHING, /* no frame of this segment begins here: zeros, or older content */
+	HX_LOG_FOUND_DAMAGE,  /* a frame begins here, and its bytes do not match its CRC */
 };
 
 /*
  * Open path and read its header; reader is zeroed, or was shut. CORRUPT or UNSUPPORTED: see
- * hx_log_header_decode(); CORRUPT also when the file is shorter than its capacity.
- * Messages name the file.
+ * hx_log_header_decode(); CORRUPT also if the file is shorter than its capacity. Messages name
+ * the file.
  */
 enum hapax_status hx_log_reader_open(
 	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
@@ -50,30 +50,30 @@ enum hapax_status hx_log_reader_open_short(
 	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
 	struct hapax_error *err);
 
-/* Close the file and keep the memory, for the next one. */
+/* Close the file and keep the memory for the next one. */
 void hx_log_reader_shut(struct hx_log_reader *reader);
 
-/* A reader that was not opened, zeroed, is allowed. */
+/* reader may be zeroed and never opened. */
 void hx_log_reader_close(struct hx_log_reader *reader);
 
 /*
- * Look at reader->offset. With HX_LOG_FOUND_FRAME, *ret_entries are its entries,
- * valid until the next call, and offset moves behind it; else offset stays.
- * UNAVAILABLE, NO_MEMORY: it could not be read.
+ * Look at reader->offset. With HX_LOG_FOUND_FRAME, *ret_entries are its entries, valid until the
+ * next call, and offset moves behind it; otherwise offset stays. UNAVAILABLE, NO_MEMORY: it
+ * could not be read.
  */
 enum hapax_status hx_log_reader_next(
 	struct hx_log_reader *reader, enum hx_log_found *ret_found, struct hx_log_frame *ret_frame,
 	struct hapax_bytes *ret_entries, struct hapax_error *err);
 
 /*
- * After anything but a frame: try every block from there to the end of the file.
- * *ret_found tells whether a later frame is there; offset does not move.
+ * After anything but a frame: try every block from there to the end of the file. *ret_found says
+ * whether there is a later frame; offset does not move.
  */
 enum hapax_status hx_log_reader_witness(
 	struct hx_log_reader *reader, bool *ret_found, struct hx_log_frame *ret_frame,
 	struct hapax_error *err);
 
-/* One block, wherever it lies: what begins there, and is it all zeros? offset does not move. */
+/* Any single block: what begins there, and is it all zeros? offset does not move. */
 enum hapax_status hx_log_reader_probe(
 	struct hx_log_reader *reader, uint64_t offset, enum hx_log_found *ret_found,
 	struct hx_log_frame *ret_frame, bool *ret_is_zero, struct hapax_error *err);
@@ -91,7 +91,7 @@ void hx_log_entries_begin(
 	struct hx_log_entries *entries, const struct hx_log_frame *frame, enum hx_log_kind kind,
 	struct hapax_bytes bytes);
 
-/* False: there is no more, or *ret_status says what is wrong with the next one. */
+/* False: there are no more, or *ret_status says what is wrong with the next one. */
 bool hx_log_entries_next(
 	struct hx_log_entries *entries, struct hx_log_entry *ret_entry,
 	enum hapax_status *ret_status, struct hapax_error *err);

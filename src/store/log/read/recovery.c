@@ -3,10 +3,10 @@
  * recovery.c - from the files to the index.
  *
  *  (1) Entries of the log are applied in their order, which is that of history.
- *  (2) Class segments are older than what the log says of the same key: their records
- *      only fill gaps, and only where no REMOVE with a higher LSN is known.
- *  (3) Nothing is written before the walk has ended well, but for copies of a torn
- *      tail. To recover again gives the same.
+ *  (2) Class segments are older than the log's entries for the same key. Their records only fill
+ *      gaps, and only if no REMOVE with a higher LSN is known.
+ *  (3) Nothing is written before the walk has succeeded, except copies of a torn tail. Repeated
+ *      recovery gives the same result.
  */
 #include "store/log/read/recovery.h"
 
@@ -29,7 +29,7 @@ enum {
 
 enum {
 	AHEAD = 32,      /* entries whose buckets are fetched before they are needed */
-	THREADS_MAX = 7, /* beside the one that opens */
+	THREADS_MAX = 7, /* beside the opening thread */
 	POPULATED_PUTS = 1 << 18,
 };
 
@@ -46,8 +46,8 @@ struct load {
 	size_t waiting_count;
 	struct hx_log_walk_result *walk;
 	struct hx_log_kill_set *kills; /* shared; complete before there are threads */
-	int64_t now_ms;                /* known when the log was read */
-	struct load *threads;          /* of those beside the first one */
+	int64_t now_ms;                /* known after the log was read */
+	struct load *threads;          /* the threads beside the first one */
 	struct hx_thread populate;
 	bool populates;
 	uint64_t result_file_id; /* the class segment that has the number */
@@ -55,7 +55,7 @@ struct load {
 	uint64_t told_bytes;
 };
 
-/* Where the store's clock goes on. */
+/* The time at which the store's clock continues. */
 static void set_clock(void *context)
 {
 	struct load *load = context;
@@ -154,7 +154,10 @@ static enum hapax_status load_class_entry(
 	return HAPAX_OK;
 }
 
-/* Those from first on that lie in its shard, whose lock is taken once for all of them. */
+/*
+ * Apply the entries from first on that lie in its shard, whose lock is taken once for all of
+ * them.
+ */
 static enum hapax_status flush_shard(struct load *load, size_t first, struct hapax_error *err)
 {
 	struct hx_shard *shard = load->waiting[first].key.shard;
@@ -184,7 +187,7 @@ static enum hapax_status flush(void *context, struct hapax_error *err)
 	for (size_t i = 0; i < load->waiting_count && status == HAPAX_OK; i++) {
 		struct hx_shard *shard = load->waiting[i].key.shard;
 
-		/* Another thread is at it: the other shards first. */
+		/* Another thread holds it: try the other shards first. */
 		if (shard != NULL && hx_lock_try(&shard->lock))
 			status = flush_shard(load, i, err);
 	}
@@ -201,8 +204,8 @@ static enum hapax_status flush(void *context, struct hapax_error *err)
 }
 
 /*
- * Beside the one that opens; none where the store is to have no threads. Twice as many as
- * cores: one reads while another one works.
+ * The threads beside the opening one; none if the store must have no threads. Twice as many as
+ * cores: one reads while another works.
  */
 static unsigned count_threads(const struct hapax_store_options *options)
 {
@@ -218,7 +221,7 @@ static void run_populate(void *arg)
 	hx_index_populate(arg);
 }
 
-/* Fresh memory costs as much as all else: it is made ready while the files are read. */
+/* Fresh memory costs as much as everything else: prepare it while the files are read. */
 static void expect(void *context, uint64_t puts)
 {
 	struct load *load = context;
@@ -283,7 +286,7 @@ static void tell_progress(void *context, uint64_t bytes_done, uint64_t bytes_tot
 	struct load *load = context;
 	const struct hapax_store_options *options = load->recovery->options;
 
-	/* Seldom enough to cost nothing. */
+	/* Rare enough to cost nothing. */
 	if (options->progress == NULL ||
 	    (bytes_done != bytes_total && bytes_done < load->told_bytes + (1 << 20)))
 		return;
@@ -346,8 +349,8 @@ static void ignore_lapse(const struct hapax_record *record, void *context)
 }
 
 /*
- * The log brings back what has expired since it was written; it was needed, to keep
- * older versions of its key away. Now it goes, so that it does not count.
+ * The log restores records that have expired since they were written. They were needed to
+ * suppress older versions of their keys. Remove them now, so that they do not count.
  */
 static void drop_expired(struct load *load)
 {
@@ -386,9 +389,9 @@ static enum hapax_status settle_segment(
 }
 
 /*
- * What a process that died had written may still be on its way: it can be read, even
- * past the cache, and a power cut takes it back. Whoever is answered from it was told
- * something that is not durable, so it is carried over first, names and log alike.
+ * Writes of a process that died may not be durable yet: they can be read, even past the cache,
+ * but a power cut takes them back. A caller answered from them would rely on something not
+ * durable. So names and log are synced first.
  */
 static enum hapax_status settle(struct hx_log_directory *directory, struct hapax_error *err)
 {
@@ -445,9 +448,9 @@ enum hapax_status hx_log_recover(
 		atomic_store_explicit(&index->token, ret_walk->token, memory_order_relaxed);
 	save_tail(recovery->directory, ret_walk);
 	/*
-	 * Scopes are numbered as they are met. Where the last segment has other numbers it is
-	 * not continued: one number for two scopes would let records change tenants, once the
-	 * frame between them is lost (I7).
+	 * Scopes are numbered in the order of appearance. If the last segment numbers them
+	 * differently, it is not continued: with one number for two scopes, records would change
+	 * tenants once the frame between them is lost (I7).
 	 */
 	if (ret_walk->scopes_differ)
 		ret_walk->is_closed = false;
@@ -466,7 +469,7 @@ static bool is_in_use(const struct hx_log_walk_result *walk, const struct hx_log
 	return false;
 }
 
-/* Somebody has put it here: it is not ours to remove. */
+/* A file of another store: do not remove it. */
 static bool is_foreign(
 	const struct hx_log_directory *directory, const struct hx_log_listed *segment)
 {

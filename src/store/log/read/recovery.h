@@ -2,7 +2,7 @@
 /*
  * recovery.h - from the files to the index.
  *
- * Threads: the one that opens the store.
+ * Threads: the thread that opens the store.
  */
 #ifndef HX_STORE_LOG_READ_RECOVERY_H
 #define HX_STORE_LOG_READ_RECOVERY_H
@@ -23,16 +23,16 @@ struct hx_log_recovery {
 };
 
 /*
- * Fill index and counts, and set *mark. Writes nothing but copies of torn tails. On
- * success *ret_walk says where the log goes on; owned: hx_log_walk_result_done().
+ * Fill index and counts, and set *mark. Writes nothing but copies of torn tails. On success
+ * *ret_walk says where the log continues; owned: hx_log_walk_result_done().
  */
 enum hapax_status hx_log_recover(
 	const struct hx_log_recovery *recovery, struct hx_log_walk_result *ret_walk,
 	struct hapax_error *err);
 
 /*
- * Remove the segments that the walk found to be of no use any more. *ret_reuse_id:
- * one of the log that can be used again, or 0. Called when the store has opened.
+ * Remove the segments that the walk found useless. *ret_reuse_id: a log segment that can be
+ * reused, or 0. Called after the store has opened.
  */
 void hx_log_recover_clean(
 	struct hx_log_directory *directory, const struct hx_log_walk_result *walk,

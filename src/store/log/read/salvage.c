@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * salvage.c - what can still be read of a damaged store, into a new one.
+ * salvage.c - copy the readable part of a damaged store into a new one.
  *
- * Segments are read in any order, so each key's highest LSN is remembered, under 128 bits
- * of a keyed hash of its name.
+ * Segments are read in any order, so each key's highest LSN is remembered, under 128 bits of a
+ * keyed hash of its name.
  *
- * What the latest manifest that can be read has given up is not read: such a file may lie
- * there for long, to be used again, while the REMOVEs of what it holds are dropped.
+ * Files that the latest readable manifest has given up are not read. Such a file may stay for
+ * long, to be reused, while the REMOVEs for its records are dropped.
  */
 #include "store/log/read/salvage.h"
 
@@ -40,11 +40,11 @@ struct version {
 
 enum { VERSIONS_MIN = 1024 };
 
-/* What the segments are read for, one after the other. */
+/* The aim of reading the segments, one after the other. */
 enum aim {
-	AIM_MANIFEST, /* which of them count */
-	AIM_VERSIONS, /* the last version of each key */
-	AIM_RECORDS,  /* those, into the target */
+	AIM_MANIFEST, /* find the segments that count */
+	AIM_VERSIONS, /* find the last version of each key */
+	AIM_RECORDS,  /* load those into the target */
 };
 
 struct hx_log_salvage {
@@ -53,8 +53,8 @@ struct hx_log_salvage {
 	struct hapax_fsck *fsck;
 	struct hapax_error *err;
 	struct hx_log_listing listing;
-	unsigned char uuid[HX_LOG_UUID_SIZE]; /* whose segments count */
-	struct hx_log_manifest manifest;      /* the latest that can be read */
+	unsigned char uuid[HX_LOG_UUID_SIZE]; /* segments with this uuid count */
+	struct hx_log_manifest manifest;      /* the latest readable one */
 	uint64_t manifest_in;                 /* in this log segment; 0: there is none */
 	uint64_t manifest_lsn;
 	struct hx_log_reader reader;
@@ -65,7 +65,7 @@ struct hx_log_salvage {
 	size_t version_room; /* a power of two */
 	struct hx_clock_mark clock;
 	uint64_t token;
-	/* AIM_RECORDS: where they go. */
+	/* AIM_RECORDS: the destination. */
 	struct hapax_store *target;
 	struct hx_load_batch *batch;
 	int64_t now_ms;
@@ -102,7 +102,7 @@ static bool grow_versions(struct hx_log_salvage *salvage)
 	return true;
 }
 
-/* Part after part with its size: no two names give the same bytes. */
+/* Each part with its size: no two names give the same bytes. */
 static uint64_t hash_name(
 	const uint64_t key[2], const struct hx_log_walk_scope *scope, struct hapax_bytes text)
 {
@@ -142,7 +142,7 @@ static struct version *version_of(
 
 /* ------------------------------------------------------------------ entries */
 
-/* The key as it was given. text holds HX_KEY_TEXT_SIZE bytes and a NUL. */
+/* The key as the caller gave it. text holds HX_KEY_TEXT_SIZE bytes and a NUL. */
 static struct hapax_bytes key_text(const struct hx_log_entry *entry, char *text)
 {
 	struct hapax_bytes stored = entry->as.put.record.key;
@@ -167,8 +167,8 @@ static enum hapax_status no_memory(struct hapax_error *err)
 static void judge_version(struct version *version, const struct hx_log_entry *entry)
 {
 	/*
-	 * A record that replaces another one is copied as a PUT and a REMOVE with one LSN. The
-	 * REMOVE is for the versions below it.
+	 * A record that replaces another one is copied as a PUT and a REMOVE with the same LSN.
+	 * The REMOVE is for the versions below it.
 	 */
 	if (entry->kind == HX_LOG_PUT ? entry->lsn < version->lsn : entry->lsn <= version->lsn)
 		return;
@@ -176,7 +176,7 @@ static void judge_version(struct version *version, const struct hx_log_entry *en
 	version->is_record = entry->kind == HX_LOG_PUT;
 }
 
-/* The clock was at least there when the entry was written. */
+/* The clock had reached this time when the entry was written. */
 static void note_entry(struct hx_log_salvage *salvage, const struct hx_log_entry *entry)
 {
 	const struct hapax_record *record = &entry->as.put.record;
@@ -190,7 +190,7 @@ static void note_entry(struct hx_log_salvage *salvage, const struct hx_log_entry
 static enum hapax_status run_batch(struct hx_log_salvage *salvage)
 {
 	uint64_t count = hx_load_batch_count(salvage->batch);
-	/* A record that its own frame vouches for, and that no store would write. */
+	/* A record with a valid frame that no store would write. */
 	uint64_t invalid = 0;
 	enum hapax_status status =
 		hx_load_batch_run(salvage->batch, salvage->target, &invalid, salvage->err);
@@ -200,7 +200,7 @@ static enum hapax_status run_batch(struct hx_log_salvage *salvage)
 	return status;
 }
 
-/* Take it along if it is the last version, and lives. */
+/* Load it if it is the last version, and alive. */
 static enum hapax_status load_version(
 	struct hx_log_salvage *salvage, struct version *version, const struct hx_log_entry *entry,
 	const struct hx_log_walk_scope *scope, struct hapax_bytes key)
@@ -228,7 +228,7 @@ static enum hapax_status take_keyed(
 	struct hapax_bytes key = key_text(entry, text);
 	struct version *version;
 
-	/* Its name was in a frame that is lost. */
+	/* Its name was in a lost frame. */
 	if (scope == NULL)
 		return HAPAX_OK;
 	version = version_of(salvage, scope, key);
@@ -248,7 +248,7 @@ static enum hapax_status take_manifest(
 	uint64_t id = salvage->reader.header.id;
 	enum hapax_status status = HAPAX_OK;
 
-	/* By segment first: an LSN behind a tail that was cut off is given out again. */
+	/* By segment first: an LSN behind a tail that was cut off is assigned again. */
 	if (id < salvage->manifest_in ||
 	    (id == salvage->manifest_in && entry->lsn < salvage->manifest_lsn))
 		return HAPAX_OK;
@@ -265,7 +265,7 @@ static enum hapax_status take_manifest(
 	return status == HAPAX_OK ? HAPAX_OK : no_memory(salvage->err);
 }
 
-/* What entry has for our aim. */
+/* Use entry for the current aim. */
 static enum hapax_status take_entry(
 	struct hx_log_salvage *salvage, const struct hx_log_entry *entry)
 {
@@ -294,7 +294,7 @@ static enum hapax_status read_entries(
 		if (status != HAPAX_OK)
 			return status;
 	}
-	/* What is wrong with an entry ends its frame, and is lost. */
+	/* An invalid entry ends its frame, and the rest is lost. */
 	return HAPAX_OK;
 }
 
@@ -311,7 +311,7 @@ static void note_frame(struct hx_log_salvage *salvage, const struct hx_log_frame
 		salvage->clock = frame->clock;
 }
 
-/* Every frame that is whole, also behind ones that are not. */
+/* Every intact frame, also behind damaged ones. */
 static enum hapax_status read_frames(struct hx_log_salvage *salvage)
 {
 	struct hx_log_reader *reader = &salvage->reader;
@@ -342,7 +342,7 @@ static enum hapax_status read_frames(struct hx_log_salvage *salvage)
 	}
 }
 
-/* Open a segment; *ret_is_readable: its header tells which frames are its own. */
+/* Open a segment; *ret_is_readable: its header identifies its own frames. */
 static enum hapax_status open_segment(
 	struct hx_log_salvage *salvage, const struct hx_log_listed *listed, bool *ret_is_readable)
 {
@@ -362,8 +362,8 @@ static enum hapax_status open_segment(
 }
 
 /*
- * Was the segment given up? What is made after the manifest may be named by one that cannot
- * be read any more, and counts.
+ * Was the segment given up? Segments newer than the manifest count: an unreadable manifest may
+ * name them.
  */
 static bool is_given_up(const struct hx_log_salvage *salvage, const struct hx_log_listed *listed)
 {
@@ -379,7 +379,7 @@ static bool is_given_up(const struct hx_log_salvage *salvage, const struct hx_lo
 	return listed->id < manifest->next_class_id;
 }
 
-/* Has the segment anything for our aim? */
+/* Does the segment have anything for the current aim? */
 static bool is_of_use(const struct hx_log_salvage *salvage, const struct hx_log_listed *listed)
 {
 	return salvage->aim == AIM_MANIFEST ? listed->kind == HX_LOG_KIND_LOG
@@ -400,7 +400,7 @@ static enum hapax_status read_segments(struct hx_log_salvage *salvage, enum aim 
 		status = open_segment(salvage, &salvage->listing.segments[i], &is_ours);
 		if (status != HAPAX_OK)
 			break;
-		/* The history of another store is not ours, whatever its LSNs say. */
+		/* The history of another store does not count, whatever its LSNs say. */
 		is_ours = is_ours &&
 			memcmp(salvage->reader.header.uuid, salvage->uuid, HX_LOG_UUID_SIZE) == 0;
 		if (is_ours)
@@ -412,7 +412,7 @@ static enum hapax_status read_segments(struct hx_log_salvage *salvage, enum aim 
 	return status;
 }
 
-/* ------------------------------------------------------------------ whose store it is */
+/* ------------------------------------------------------------------ the store's uuid */
 
 /* How many segments have the uuid of segment index. */
 static size_t count_alike(
@@ -454,7 +454,7 @@ static enum hapax_status choose_uuid(
 		salvage->directory->path);
 }
 
-/* What the headers of the segments say. */
+/* Read the headers of the segments. */
 static enum hapax_status read_uuids(
 	struct hx_log_salvage *salvage, unsigned char (*uuids)[HX_LOG_UUID_SIZE],
 	bool *are_readable)
@@ -471,7 +471,7 @@ static enum hapax_status read_uuids(
 	return choose_uuid(salvage, (const unsigned char(*)[HX_LOG_UUID_SIZE])uuids, are_readable);
 }
 
-/* STORE says whose segments count; if it cannot be read, most of the segments do. */
+/* STORE says which segments count; if it is unreadable, the majority of the segments does. */
 static enum hapax_status find_uuid(struct hx_log_salvage *salvage)
 {
 	struct hx_log_directory directory = *salvage->directory;
@@ -561,7 +561,7 @@ enum hapax_status hx_log_salvage_load(
 		salvage->batch = hx_load_batch_new();
 		status = salvage->batch != NULL ? HAPAX_OK : no_memory(err);
 	}
-	/* Before any record is there, tokens lie above all that were given out. */
+	/* Before any record is loaded, tokens are raised above all issued ones. */
 	if (status == HAPAX_OK)
 		status = hx_store_raise_token(target, salvage->token, &token, err);
 	if (status == HAPAX_OK)

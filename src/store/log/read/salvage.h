@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * salvage.h - what can still be read of a damaged store, into a new one.
+ * salvage.h - copy the readable part of a damaged store into a new one.
  *
- * Every frame of every segment that fits its CRC counts, wherever it lies; of the
- * versions of a key the one with the highest LSN holds. So a record whose latest
- * version is lost comes back as it was before: that is the loss that is accepted.
+ * Every frame of every segment that matches its CRC counts, wherever it lies. The version of a
+ * key with the highest LSN holds. So a record whose latest version is lost returns in its
+ * previous state: that is the accepted loss.
  *
- * Everything is read twice: first to find out which version of each key is the last, and
- * what time it was, then to load those. Segments of other stores are left out.
+ * Everything is read twice: first to find the last version of each key and the latest time, then
+ * to load those versions. Segments of other stores are left out.
  *
  * Threads: one at a time.
  */
@@ -22,8 +22,8 @@
 struct hx_log_salvage;
 
 /*
- * Read the damaged store in directory. Sets fsck->unread. CORRUPT: nothing tells whose
- * segments these are. directory and fsck outlive it; owned: hx_log_salvage_free().
+ * Read the damaged store in directory. Sets fsck->unread. CORRUPT: the owner of the segments is
+ * unknown. directory and fsck outlive it; owned: hx_log_salvage_free().
  */
 enum hapax_status hx_log_salvage_new(
 	const struct hx_log_directory *directory, struct hapax_fsck *fsck,
@@ -31,10 +31,10 @@ enum hapax_status hx_log_salvage_new(
 
 void hx_log_salvage_free(struct hx_log_salvage *salvage);
 
-/* The store's clock, as late as it is known, for the new one to go on with; NULL: not known. */
+/* The latest known time of the store's clock, for the new one to continue; NULL: unknown. */
 const struct hx_clock_mark *hx_log_salvage_clock(const struct hx_log_salvage *salvage);
 
-/* Load what lives into target, which is new. Sets fsck->salvaged and token. */
+/* Load the live records into target, which is new. Sets fsck->salvaged and token. */
 enum hapax_status hx_log_salvage_load(
 	struct hx_log_salvage *salvage, struct hapax_store *target, struct hapax_error *err);
 

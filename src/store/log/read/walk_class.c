@@ -2,8 +2,8 @@
 /*
  * walk_class.c - the class segments that the log names.
  *
- * They are sealed, so any error is damage. All REMOVEs come before all PUTs; PUTs
- * have no order among each other, and several threads may read them.
+ * They are sealed, so any error is damage. All REMOVEs come before all PUTs. PUTs have no order
+ * among each other, and several threads may read them.
  */
 #include <stdatomic.h>
 
@@ -12,7 +12,7 @@
 #include "base/thread.h"
 #include "store/log/read/walk_private.h"
 
-/* From so many bytes on, class segments are read by several threads. */
+/* From this many bytes on, several threads read class segments. */
 enum { THREADED_BYTES = 16 * 1024 * 1024 };
 
 /* A record with a key of one byte. */
@@ -151,7 +151,7 @@ static void note_leftovers(struct hx_walk *walk)
 	}
 }
 
-/* Several threads share the class segments: who is free takes the next. */
+/* Several threads share the class segments: a free thread takes the next. */
 struct share {
 	_Atomic uint32_t next;
 	_Atomic uint32_t has_failed;
@@ -191,7 +191,7 @@ static void run_worker(void *arg)
 	worker->status = read_share(&worker->walk, worker->share);
 }
 
-/* A walk of its own on what the threads share; the listing and the result are only read. */
+/* A separate walk over what the threads share; the listing and the result are only read. */
 static void worker_start(
 	struct worker *worker, struct hx_walk *walk, struct share *share, void *context)
 {
@@ -209,7 +209,7 @@ static void worker_start(
 	worker->walk.reader.file = -1;
 	hx_log_scope_names_init(&worker->walk.scopes);
 	worker->status = HAPAX_OK;
-	/* If there are no more threads, the others do its share. */
+	/* If no more threads can start, the others do its share. */
 	worker->runs =
 		hx_thread_start(&worker->thread, run_worker, worker, "hapax-recovery", NULL) ==
 		HAPAX_OK;
@@ -233,7 +233,7 @@ static enum hapax_status read_puts(struct hx_walk *walk)
 	struct share share = {0};
 	enum hapax_status status;
 
-	/* A thread has to be worth its start. */
+	/* A thread must be worth its start. */
 	if (count != 0 && walk->bytes_total > THREADED_BYTES)
 		workers = hx_alloc_zero(count, sizeof(*workers));
 	if (workers == NULL)

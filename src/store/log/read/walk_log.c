@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk_log.c - the log, from its beginning to where it ends.
+ * walk_log.c - the log, from its beginning to its end.
  *
- * The last segment with frames is found from the end; the ones behind it are
- * prepared and unused. Every other segment must reach exactly as far as the BEGIN of
- * the next one says. In the last one, the first place without a valid frame ends the
- * log, unless a later frame proves that something is missing.
+ * The last segment with frames is found from the end; the ones behind it are prepared and
+ * unused. Every other segment must reach exactly as far as the BEGIN of the next one says. In
+ * the last one, the first place without a valid frame ends the log, unless a later frame proves
+ * that something is missing.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "store/log/read/walk_private.h"
 
-/* How many records the class segments of a manifest hold, as far as their seals can be read. */
+/* The number of records in a manifest's class segments, as far as their seals are readable. */
 static uint64_t count_puts(
 	struct hx_walk *walk, const struct hx_log_manifest_item *items, uint32_t count)
 {
@@ -91,8 +91,8 @@ static enum hapax_status peek_begin(
 }
 
 /*
- * A segment without a first frame: has it others? Then the first was written. Whether it
- * was durable is known when the log before it was read.
+ * A segment without a first frame: does it have others? Then the first was written. Whether it
+ * was durable is known after the log before it was read.
  */
 static enum hapax_status look_at_unused(struct hx_walk *walk, uint64_t id)
 {
@@ -122,7 +122,7 @@ static enum hapax_status find_last(
 			continue;
 		status = hx_walk_open(walk, HX_LOG_KIND_LOG, listed->id, &why);
 		if (hx_walk_is_damage(status)) {
-			/* Unused, perhaps: judged when it is known how the log ends. */
+			/* Perhaps unused: judged when the end of the log is known. */
 			walk->has_stray = true;
 			walk->stray_id = listed->id;
 			if (status == HAPAX_ERR_UNSUPPORTED)
@@ -145,7 +145,7 @@ static enum hapax_status find_last(
 	return HAPAX_OK;
 }
 
-/* Chain and LSN of a frame against the one before. */
+/* Check chain and LSN of a frame against the one before. */
 static enum hapax_status check_frame(struct hx_walk *walk, const struct hx_log_frame *frame)
 {
 	struct hx_log_walk_result *result = walk->result;
@@ -184,7 +184,7 @@ static uint64_t distance(uint64_t from, uint64_t to)
 	return to > from ? to - from : 0;
 }
 
-/* What lies there was not acknowledged: it is kept for people. */
+/* The unacknowledged rest is kept for people. */
 static enum hapax_status cut(
 	struct hx_walk *walk, uint64_t id, uint64_t offset, uint64_t bytes, const char *what)
 {
@@ -204,7 +204,7 @@ static enum hapax_status cut(
 		});
 }
 
-/* Frames that do not count may have given out tokens all the same. */
+/* Frames that do not count may still have issued tokens. */
 static void keep_token(struct hx_walk *walk, const struct hx_walk_tail *tail)
 {
 	if (tail->token > walk->result->token)
@@ -243,8 +243,8 @@ static enum hapax_status end_log(struct hx_walk *walk)
 }
 
 /*
- * Read the frames of the open log segment; end is where they end, 0: find out; end_lsn, with
- * which LSN the next one begins.
+ * Read the frames of the open log segment. end is where they end, 0: find out. end_lsn is the
+ * LSN with which the next one begins.
  */
 static enum hapax_status read_log_segment(struct hx_walk *walk, uint64_t end, uint64_t end_lsn)
 {
@@ -276,7 +276,7 @@ static enum hapax_status read_log_segment(struct hx_walk *walk, uint64_t end, ui
 	}
 }
 
-/* Where segment id ends, and with which LSN the one after it begins, which says so. */
+/* The end of segment id, and the first LSN of the one after it, which records both. */
 static enum hapax_status end_of(
 	struct hx_walk *walk, uint64_t id, uint64_t *ret_end, uint64_t *ret_lsn)
 {
@@ -325,7 +325,7 @@ static enum hapax_status read_log(struct hx_walk *walk, uint64_t first_id, uint6
 			status = read_log_segment(walk, end, end_lsn);
 		if (status != HAPAX_OK)
 			return status;
-		/* One damage is told once: what comes behind the gap follows nothing. */
+		/* Damage is reported once: frames behind the gap follow nothing. */
 		if (walk->result->damages != damages)
 			walk->has_chain = false;
 	}
@@ -333,10 +333,10 @@ static enum hapax_status read_log(struct hx_walk *walk, uint64_t first_id, uint6
 }
 
 /*
- * A log segment behind the last one could not be read. It may have been prepared and not
- * used, but only its header could tell: a clean close before it proves nothing, since
- * the store may have been opened again. No crash leaves such a file: a segment gets its
- * name when its header is durable.
+ * A log segment behind the last one could not be read. It may be prepared and unused, but only
+ * its header could prove that. A clean close before it proves nothing, since the store may have
+ * been opened again. No crash leaves such a file: a segment gets its name when its header is
+ * durable.
  */
 static enum hapax_status judge_stray(struct hx_walk *walk)
 {
@@ -347,9 +347,9 @@ static enum hapax_status judge_stray(struct hx_walk *walk)
 }
 
 /*
- * A segment that was given up may come back: its new name was lost, and what was
- * written to it since was not. It has no header then, or another's. Whether it is
- * missed is known when the last manifest was read.
+ * A segment that was given up may reappear: its new name was lost, but later writes to it were
+ * not. It then has no header, or that of another. Whether it is missing is known after the last
+ * manifest was read.
  */
 static bool is_there(struct hx_walk *walk, uint64_t id)
 {
@@ -369,8 +369,8 @@ static enum hapax_status miss_segment(struct hx_walk *walk, uint64_t id)
 }
 
 /*
- * A segment behind the last one has frames, but not its first. In unsafe mode a power cut
- * leaves that; then they do not count. Nor may what is written there next be followed by them.
+ * A segment behind the last one has frames, but not its first. In unsafe mode a power cut leaves
+ * that; then they do not count. They must not follow the next frame written there.
  */
 static enum hapax_status judge_headless(struct hx_walk *walk)
 {
@@ -392,7 +392,7 @@ static enum hapax_status judge_headless(struct hx_walk *walk)
 		"frames of unsafe mode behind a first one that did not arrive");
 }
 
-/* The log has no frames at all. A new store has none: has it ever had any? */
+/* The log has no frames at all. A new store has none: did it ever have any? */
 static enum hapax_status judge_empty(struct hx_walk *walk)
 {
 	bool has_classes = false;
@@ -408,7 +408,7 @@ static enum hapax_status judge_empty(struct hx_walk *walk)
 		walk, 0, 0, 0, "the log is missing: there are class segments that it must name");
 }
 
-/* What STORE vouches for must be there: the log never ends before it. */
+/* A segment that STORE vouches for must exist: the log never ends before it. */
 static enum hapax_status judge_vouched(struct hx_walk *walk)
 {
 	struct hx_log_walk_result *result = walk->result;
@@ -424,7 +424,7 @@ static enum hapax_status judge_vouched(struct hx_walk *walk)
 			: "a segment of the log is missing: STORE says that it has frames");
 }
 
-/* All that must hold of the log as a whole, when it was read. */
+/* Check the log as a whole, after it was read. */
 static enum hapax_status judge_log(struct hx_walk *walk, uint64_t first_id, uint64_t last_id)
 {
 	struct hx_log_walk_result *result = walk->result;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk_private.h - the insides of a walk, for log_walk.c, walk_log.c and walk_class.c.
+ * walk_private.h - the internals of a walk, for log_walk.c, walk_log.c and walk_class.c.
  */
 #ifndef HX_STORE_LOG_READ_WALK_PRIVATE_H
 #define HX_STORE_LOG_READ_WALK_PRIVATE_H
@@ -10,16 +10,16 @@
 #include "store/log/format/scope_names.h"
 #include "store/log/read/log_walk.h"
 
-/* What lies behind the place where the frames of a log segment end. */
+/* The content behind the end of a log segment's frames. */
 struct hx_walk_tail {
-	bool has_frames;      /* of this segment, behind one that is missing */
-	bool is_proof;        /* one of them was written when that one was durable */
+	bool has_frames;      /* of this segment, behind a missing one */
+	bool is_proof;        /* one of them was written when the missing one was durable */
 	bool has_stale;       /* beginnings of other frames: the file was used before */
 	uint64_t lsn;         /* of the first of the frames */
 	uint64_t durable_lsn; /* what LOOSE ones say was durable */
 	uint64_t token;       /* their highest mark */
 	uint64_t frames_end;
-	uint64_t torn_end; /* of the frame that was to come next and did not arrive whole; or 0 */
+	uint64_t torn_end;    /* end of the next frame, which did not arrive whole; or 0 */
 	uint64_t remains_end; /* of the last block that is not zero */
 };
 
@@ -34,7 +34,7 @@ struct hx_walk {
 	char name[HX_LOG_NAME_SIZE]; /* of the segment in reader */
 	uint64_t bytes_done;
 	uint64_t bytes_total;
-	bool has_expected; /* the visitor was told how much will come */
+	bool has_expected; /* the visitor was told how many will come */
 	bool has_chain;    /* result->chain and next_lsn are known */
 	bool has_stray;    /* a log segment behind the last one cannot be read */
 	uint64_t stray_id;
@@ -50,20 +50,20 @@ enum hx_walk_taken {
 	HX_WALK_TAKE_PUTS,
 };
 
-/* Tell the visitor. OK: it wants to go on all the same. */
+/* Report to the visitor. OK: it wants to continue. */
 enum hapax_status hx_walk_report(struct hx_walk *walk, struct hx_log_problem problem);
 enum hapax_status hx_walk_note(struct hx_walk *walk, const char *file, const char *what);
 enum hapax_status hx_walk_damage(
 	struct hx_walk *walk, uint64_t offset, uint64_t lsn, uint64_t keys_max, const char *what);
 
-/* The same for an entry or a header that says itself what is wrong. */
+/* The same for an entry or a header whose error says what is wrong. */
 enum hapax_status hx_walk_damage_told(
 	struct hx_walk *walk, uint64_t offset, uint64_t lsn, const struct hapax_error *why);
 
-/* Is this the status of a file that is not what it should be, rather than of a failure? */
+/* Does this status mean that the file is wrong, rather than that reading failed? */
 bool hx_walk_is_damage(enum hapax_status status);
 
-/* Open a segment into walk->reader. CORRUPT and its kind: it is not the one it should be. */
+/* Open a segment into walk->reader. CORRUPT or similar: it is not the expected segment. */
 enum hapax_status hx_walk_open(
 	struct hx_walk *walk, enum hx_log_kind kind, uint64_t id, struct hapax_error *why);
 
@@ -72,13 +72,13 @@ void hx_walk_tell_segment(struct hx_walk *walk);
 /* Look at every block from reader.offset to the end of the file. */
 enum hapax_status hx_walk_look_behind(struct hx_walk *walk, struct hx_walk_tail *ret_tail);
 
-/* Take the frames of a segment before it into account, too. */
+/* Add the frames of an earlier segment also. */
 void hx_walk_tail_add(struct hx_walk_tail *tail, const struct hx_walk_tail *other);
 
-/* Was the frame with that LSN, which is missing, durable? */
+/* Was the missing frame with that LSN durable? */
 bool hx_walk_tail_proves(const struct hx_walk_tail *tail, uint64_t lsn);
 
-/* How much of what lies behind begin was never acknowledged and is worth keeping. */
+/* How much behind begin was never acknowledged and is worth keeping. */
 uint64_t hx_walk_tail_bytes(const struct hx_walk_tail *tail, uint64_t begin);
 
 /* Hand out the entries of a frame. */

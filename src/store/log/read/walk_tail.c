@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk_tail.c - what lies behind the frames of a log segment: nothing, what was there
- * before, a torn frame, or frames that prove that one before them is missing.
+ * walk_tail.c - the content behind the frames of a log segment: nothing, older content, a torn
+ * frame, or frames that prove that an earlier one is missing.
  */
 #include <string.h>
 
 #include "store/log/read/walk_private.h"
 
-/* A frame of this segment, behind a place where there should be one and is none. */
+/* A frame of this segment, behind a place that lacks one. */
 static void note_frame(struct hx_walk_tail *tail, const struct hx_log_frame *frame)
 {
 	bool is_loose = (frame->flags & HX_LOG_FRAME_LOOSE) != 0;
@@ -42,7 +42,7 @@ enum hapax_status hx_walk_look_behind(struct hx_walk *walk, struct hx_walk_tail 
 			return status;
 		if (found == HX_LOG_FOUND_FRAME)
 			note_frame(ret_tail, &frame);
-		/* What was there before has another chain: only a frame of ours is a torn one. */
+		/* Older content has a different chain: only a frame of this chain can be torn. */
 		else if (
 			found == HX_LOG_FOUND_DAMAGE && walk->has_chain &&
 			offset == walk->reader.offset && frame.chain == result->chain &&
@@ -59,7 +59,7 @@ void hx_walk_tail_add(struct hx_walk_tail *tail, const struct hx_walk_tail *othe
 {
 	if (!other->has_frames)
 		return;
-	/* The one that is added lies before. */
+	/* The added segment lies before. */
 	tail->lsn = other->lsn;
 	tail->frames_end = other->frames_end;
 	tail->has_frames = true;
@@ -80,8 +80,8 @@ uint64_t hx_walk_tail_bytes(const struct hx_walk_tail *tail, uint64_t begin)
 	uint64_t end = tail->torn_end > tail->frames_end ? tail->torn_end : tail->frames_end;
 
 	/*
-	 * A frame whose header did not arrive: what is left of it can be told only where there
-	 * were zeros before.
+	 * A frame whose header did not arrive: its remains can be recognized only if there were
+	 * zeros before.
 	 */
 	if (end <= begin && !tail->has_stale)
 		end = tail->remains_end;
