@@ -48,8 +48,8 @@ static void count_reason(struct hx_backtest *backtest, const char *text)
 }
 
 /*
- * Of bytes within the scope of a key. Tenant and group hold no control characters, so
- * that a NUL separates them.
+ * Hash bytes within the scope of a key. Tenant and group hold no control characters, so a NUL
+ * separates them.
  */
 static struct hx_digest scoped_digest(const struct hapax_key *key, const void *data, size_t size)
 {
@@ -80,7 +80,7 @@ static void note_example(
 	memcpy(example->key, key->key, sizeof(example->key));
 }
 
-/* An event that has a key. */
+/* Count an event that has a key. */
 static enum hapax_status add_key(
 	struct hx_backtest *backtest, const struct hapax_key *key, uint64_t line,
 	enum hx_backtest_decision *ret, struct hapax_error *err)

@@ -37,7 +37,7 @@ static void say_share(char *out, uint64_t part, const struct hx_backtest *b, con
 	    percent(part, b->events), rest);
 }
 
-/* Events that would be lost. */
+/* Explain events that would be lost. */
 static void explain_lost(const struct hx_backtest *b, char *out)
 {
 	if (b->drops_other == 0)
@@ -57,7 +57,7 @@ static void explain_lost(const struct hx_backtest *b, char *out)
 		"these events apart.");
 }
 
-/* Events and lines that have no key, or were not judged. */
+/* Explain events and lines that have no key or were not judged. */
 static void explain_gaps(const struct hx_backtest *b, const struct hx_backtest_run *run, char *out)
 {
 	if (b->missing > 0)
@@ -78,7 +78,7 @@ static void explain_gaps(const struct hx_backtest *b, const struct hx_backtest_r
 		    run->lines);
 }
 
-/* What the verdict means, and what to do about it; everything that there is to object to. */
+/* Explain the verdict with all objections, and what to do. */
 static void explain(
 	const struct hx_backtest *b, const struct hx_backtest_run *run, char out[SENTENCE_SIZE])
 {

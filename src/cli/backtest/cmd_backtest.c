@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_backtest.c - hapax backtest: try a strategy on events that have been.
+ * cmd_backtest.c - hapax backtest: replay past events through a key strategy.
  */
 #include <hapax/hapax.h>
 
@@ -39,9 +39,9 @@ static const struct hx_option options[] = {
 };
 
 enum {
-	/* Bad lines that are described; the rest is counted. */
+	/* Bad lines that are described; the rest are only counted. */
 	BAD_LINES_SHOWN = 10,
-	/* How often a terminal hears how far it is. */
+	/* How often progress on a terminal is updated. */
 	PROGRESS_NS = 200 * 1000 * 1000,
 };
 
@@ -64,7 +64,7 @@ struct tester {
 	int64_t shown_ns; /* when progress was last shown */
 };
 
-/* One line that is written over; standard error is a terminal. */
+/* One line that is overwritten; standard error is a terminal. */
 static void show_progress(struct tester *tester)
 {
 	int64_t now_ns;
@@ -139,7 +139,7 @@ static enum hapax_status check_json(
 	return hx_json_tree_read_into(&tree, event->data, &tester->scratch, &is_short, err);
 }
 
-/* OK also when the line was bad: that is said, and counted. */
+/* OK also if the line was bad: it is reported and counted. */
 static enum hapax_status test_line(
 	struct tester *tester, struct hapax_bytes line, struct hapax_error *err)
 {
@@ -184,7 +184,7 @@ static int test_all(struct tester *tester)
 			continue;
 		}
 		if (test_line(tester, line, &err) != HAPAX_OK) {
-			/* Memory: what was read so far is judged all the same. */
+			/* Out of memory: judge what was read so far. */
 			hide_progress(tester);
 			hx_report(tester->inv->command->name, "%s", err.message);
 			tester->is_cut = true;
@@ -242,7 +242,7 @@ static int read_memory(const struct hx_invocation *inv, uint64_t *ret)
 	return hx_report_usage(inv->command->name, "--memory: less than 1MiB holds no keys");
 }
 
-/* Paths to include are for the one of two that takes them, if there is one. */
+/* --include applies to whichever of the two strategies takes paths, if one does. */
 static int setup(struct tester *tester)
 {
 	struct hx_invocation *inv = tester->inv;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_consume.c - hapax consume: messages of a broker to a handler, each once.
+ * cmd_consume.c - hapax consume: pass each message of a broker to a handler, once.
  *
- * The consumer runs on a thread of its own. This one waits for signals, writes figures now
- * and then, and asks it to stop.
+ * The consumer runs on its own thread. This one waits for signals, prints figures from time to
+ * time, and asks the consumer to stop.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -108,7 +108,7 @@ static const struct hx_option options[] = {
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
 };
 
-/* A day: who waits longer has meant something else. */
+/* A day: a longer wait is a mistake. */
 static const int64_t span_ms_max = INT64_C(24) * 3600 * 1000;
 
 enum { PATHS_MAX = 64, TICK_MS = 100, FROM_SIZE = 512 };
@@ -120,10 +120,10 @@ struct consume {
 	const char *include[PATHS_MAX];
 	const char *exclude[PATHS_MAX];
 	const char *argv[4];
-	char from[FROM_SIZE]; /* the URL, without what may be secret */
+	char from[FROM_SIZE]; /* the URL without its secrets */
 	char tenant[HAPAX_SCOPE_SIZE_MAX + 1];
 	char group[HAPAX_SCOPE_SIZE_MAX + 1];
-	int64_t idle_ms; /* 0: not */
+	int64_t idle_ms; /* 0: no idle limit */
 	int64_t progress_ms;
 	struct hx_consume_out out;
 
@@ -137,10 +137,10 @@ struct consume {
 	struct hx_signals signals;
 	struct hx_timer timer;
 	struct hx_task ended;
-	int asked;          /* the signal that asked us to end, or 0 */
-	bool is_idle;       /* it ends because nothing came */
+	int asked;          /* the signal that asked us to stop, or 0 */
+	bool is_idle;       /* it stops because no message arrived */
 	int64_t changed_ns; /* when something last happened */
-	uint64_t seen;      /* messages by then */
+	uint64_t seen;      /* messages counted by then */
 	int64_t progressed_ns;
 };
 
@@ -188,7 +188,7 @@ static int read_spans(struct consume *consume)
 	return code;
 }
 
-/* Every value of an option, in the order in which they were given. */
+/* Read every value of an option, in the order given. */
 static int read_paths(const struct consume *consume, int id, const char **paths, size_t *ret_count)
 {
 	const struct hx_options *given = &consume->inv->options;
@@ -231,7 +231,7 @@ static int read_key(struct consume *consume)
 	consume->options.key_options = to;
 	if (code != HX_EXIT_OK || consume->options.strategy == NULL)
 		return code;
-	/* Judged before a store is opened. */
+	/* Check the strategy before a store is opened. */
 	if (hapax_key_strategy_new(consume->options.strategy, to, &strategy, &err) != HAPAX_OK)
 		return hx_report_usage(consume->inv->command->name, "%s", err.message);
 	hapax_key_strategy_free(strategy);
@@ -301,7 +301,7 @@ static void on_signal(struct hx_signals *signals, int number)
 {
 	struct consume *consume = signals->context;
 
-	/* The second one does not wait for anybody: what runs is left to its lease. */
+	/* A second signal waits for nothing: runs in progress are left to their leases. */
 	if (consume->asked != 0)
 		_Exit(HX_EXIT_SIGNAL + number);
 	consume->asked = number;
@@ -339,7 +339,7 @@ static int open_all(struct consume *consume)
 	struct hapax_error err;
 	int code;
 
-	/* Before any thread: signals are to be blocked in all of them. */
+	/* Before any thread starts: signals must be blocked in all of them. */
 	if (hx_signals_open(
 		    &consume->signals, &consume->reactor, wanted, on_signal, consume, &err) !=
 		    HAPAX_OK ||
@@ -363,10 +363,7 @@ static int open_all(struct consume *consume)
 	return code;
 }
 
-/*
- * Nothing to do is well; nobody to ask is not, and a job that ends when it is idle would never
- * be missed.
- */
+/* An empty source is fine, an unreachable one is not: a job that stops when idle would hide it. */
 static bool has_begun(struct consume *consume, const struct hapax_consumer_stats *stats)
 {
 	if (!consume->is_idle || stats->received > 0 || stats->rebalances > 0 || stats->lag >= 0 ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * consume_out.c - what `hapax consume` says.
+ * consume_out.c - the output of `hapax consume`.
  */
 #include "cli/consume/consume_out.h"
 
@@ -150,7 +150,7 @@ void hx_consume_out_told(const struct hapax_consumer_event *event, void *context
 	hx_mutex_unlock(&out->mutex);
 }
 
-/* Figures and their names, in the order in which they are shown. */
+/* Figures and their names, in display order. */
 struct figure {
 	const char *name;
 	uint64_t value;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * consume_out.h - what `hapax consume` says: each fact as it happens, figures now and then.
+ * consume_out.h - the output of `hapax consume`: each event as it happens, and regular figures.
  *
- * As text, facts go to standard error and the figures to standard output at the end. As
- * JSON all of it is one document a line on standard output, whose member "event" says what
- * it is.
+ * In text form, events go to standard error, and the figures to standard output at the end. In JSON
+ * form, everything goes to standard output, one document a line; its member "event" names the kind.
  *
  * Threads: any; a mutex keeps lines whole.
  */
@@ -20,7 +19,7 @@
 
 struct hx_consume_out {
 	struct hx_invocation *inv;
-	bool is_verbose; /* duplicates, too */
+	bool is_verbose; /* print duplicates, too */
 	struct hx_mutex mutex;
 };
 
@@ -30,10 +29,10 @@ void hx_consume_out_done(struct hx_consume_out *out);
 /* A hapax_consumer_told_fn. */
 void hx_consume_out_told(const struct hapax_consumer_event *event, void *context);
 
-/* Figures, as JSON only: what tells them from the last ones. */
+/* Print interim figures, in JSON form only. */
 void hx_consume_out_progress(struct hx_consume_out *out, const struct hapax_consumer_stats *stats);
 
-/* The last figures, in the form that was asked for. */
+/* Print the last figures, in the chosen form. */
 void hx_consume_out_end(struct hx_consume_out *out, const struct hapax_consumer_stats *stats);
 
 #endif

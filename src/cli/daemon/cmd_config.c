@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_config.c - hapax config: is a configuration right, what does it come to, what may
- * it have.
+ * cmd_config.c - hapax config: check or print the configuration, or print its schema.
  */
 #include <string.h>
 #include <unistd.h>
@@ -48,7 +47,7 @@ static const struct hx_option options[] = {
 	{.name = NULL},
 };
 
-/* What --set says, taken apart: names point into memory. */
+/* The --set options, split; names point into memory. */
 struct sets {
 	struct hx_config_option options[SET_MAX];
 	char names[SET_MAX][HX_CONFIG_SETTING_SIZE];
@@ -90,7 +89,7 @@ static int read_sets(struct hx_invocation *inv, struct sets *sets)
 	return code;
 }
 
-/* A line for each fault, as compilers write them. */
+/* Print a line for each fault, as compilers do. */
 static void report_faults(const struct hapax_buf *faults)
 {
 	const char *at = (const char *)faults->data;
@@ -106,7 +105,7 @@ static void report_faults(const struct hapax_buf *faults)
 	}
 }
 
-/* The file that was named, or that would be read; "" when there is none. */
+/* The named file, or the one that would be read; "" if there is none. */
 static void choose_file(
 	struct hx_invocation *inv, const char **ret_path, char found[HX_CONFIG_PATH_SIZE])
 {
@@ -146,8 +145,8 @@ static int load(
 }
 
 /*
- * A variable that is almost that of a setting is a slip. Others may have a meaning
- * elsewhere: hapax run sets some for its commands.
+ * A variable that almost matches a setting's is a typo. Others may have a meaning elsewhere: hapax
+ * run sets some for its commands.
  */
 static void note_variables(struct hx_invocation *inv)
 {
@@ -166,7 +165,7 @@ static void note_variables(struct hx_invocation *inv)
 	}
 }
 
-/* What no request shows: that cookies do not tell the clients of a route apart. */
+/* No request shows this: cookies do not tell the clients of a route apart. */
 static void note_cookies(struct hx_invocation *inv, const struct hx_config *config)
 {
 	for (size_t i = 0; i < config->proxy.route_count && !config->listen.proxy.is_off; i++) {
@@ -182,7 +181,7 @@ static void note_cookies(struct hx_invocation *inv, const struct hx_config *conf
 	}
 }
 
-/* The store may answer when a claim is over already. */
+/* The store may answer after the claim has lapsed. */
 static void note_leases(struct hx_invocation *inv, const struct hx_config *config)
 {
 	struct hx_config_short_lease at;
@@ -196,7 +195,7 @@ static void note_leases(struct hx_invocation *inv, const struct hx_config *confi
 			(long long)config->store.timeout_ms);
 }
 
-/* The daemon would read them at its start, and at a reload. */
+/* The daemon would read these files at start and at a reload. */
 static int check_tls(const struct hx_config *config)
 {
 	int code = HX_EXIT_OK;

@@ -2,8 +2,8 @@
 /*
  * cmd_demo_upstream.c - hapax demo-upstream: a service to put hapax in front of.
  *
- * It does what a service must not do, which is to run whatever comes as often as it
- * comes, and counts. So the numbers show what hapax kept away from it.
+ * It does what a service must not do: it runs every request as often as it arrives, and counts. The
+ * numbers show how many duplicates hapax stopped.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -51,8 +51,8 @@ struct upstream {
 	uint64_t received;
 	uint64_t executed;
 	uint64_t key_count;
-	struct hapax_buf scratch; /* a large body in one piece */
-	struct later *later;      /* requests that wait for their time */
+	struct hapax_buf scratch; /* a large body, contiguous */
+	struct later *later;      /* requests to be answered later */
 };
 
 /* A request that is answered later. */
@@ -98,7 +98,7 @@ static struct hapax_bytes field_of(const struct hx_http_exchange *exchange, stru
 						  : hx_bytes(NULL, 0);
 }
 
-/* What makes it the same: source and id of the event, else its key, else its body. */
+/* Identity of a request: source and id of the event, else its key, else its body. */
 static void note_key(struct upstream *upstream, const struct hx_http_exchange *exchange)
 {
 	struct hapax_bytes source = field_of(exchange, HX_BYTES_LIT("ce-source"));
@@ -229,7 +229,7 @@ static void on_signal(struct hx_signals *signals, int number)
 	struct upstream *upstream = signals->context;
 
 	(void)number;
-	/* The second one does not wait for anybody. */
+	/* A second signal waits for nothing. */
 	if (upstream->server.is_draining)
 		hx_reactor_stop(&upstream->reactor);
 	hx_http_server_drain(&upstream->server);
@@ -296,7 +296,7 @@ static int serve(
 		code = hx_report_error(inv->command->name, &err);
 	}
 	hx_http_server_close(&upstream->server);
-	/* Those that wait for their time to be answered have no connection any more. */
+	/* Requests that wait to be answered have lost their connections. */
 	for (int i = 0; i < LAST_TURNS_MAX && upstream->server.peer_count > 0; i++)
 		hx_reactor_turn(&upstream->reactor, 0);
 	while (upstream->later != NULL)

@@ -2,8 +2,8 @@
 /*
  * cmd_serve.c - hapax serve: the daemon.
  *
- * An option is a setting of the configuration that the command line has the last word
- * on; everything else about it is known to config/.
+ * An option is a configuration setting for which the command line has the last word. config/ knows
+ * all else about it.
  */
 #include <string.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ static const struct hx_option options[] = {
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
 };
 
-/* Options, and the settings that they are. */
+/* Options and their settings. */
 static const struct {
 	int id;
 	const char *setting;
@@ -125,12 +125,12 @@ static int serve(struct hx_invocation *inv, const struct hx_config_source *sourc
 	case HX_SERVE_LATCHED: code = HX_EXIT_IO; break;
 	case HX_SERVE_FAILED:
 		code = hx_report_error(inv->command->name, &err);
-		/* Every option is a setting, too. */
+		/* Every option is also a setting. */
 		if (err.status == HAPAX_ERR_INVALID)
 			code = HX_EXIT_CONFIG;
 		break;
 	}
-	/* Runs and their memory are left as they are, as a crash would leave them. */
+	/* Leave runs and their memory as a crash would leave them. */
 	_exit(code);
 }
 

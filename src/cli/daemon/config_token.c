@@ -11,7 +11,7 @@
 #include "cli/frame/report.h"
 #include "config/config_check.h"
 
-/* Nobody guesses 32 bytes; the prefix is for people and for scanners of secrets. */
+/* 32 bytes cannot be guessed; the prefix is for people and for secret scanners. */
 #define PREFIX "hapax_"
 enum { SECRET_SIZE = 32, TOKEN_SIZE = sizeof(PREFIX) + 2 * SECRET_SIZE };
 
@@ -47,7 +47,7 @@ static int check(
 	return HX_EXIT_OK;
 }
 
-/* In YAML any text may stand between double quotes, once these and backslashes are escaped. */
+/* YAML allows any text between double quotes, if quotes and backslashes are escaped. */
 static void write_quoted(struct hx_out *out, const char *text)
 {
 	hx_out_text(out, "\"");

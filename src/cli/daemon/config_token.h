@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_token.h - make a bearer token and the row of `auth.tokens` that knows it.
+ * config_token.h - create an API token and its row for `auth.tokens`.
  */
 #ifndef HX_CLI_DAEMON_CONFIG_TOKEN_H
 #define HX_CLI_DAEMON_CONFIG_TOKEN_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command.c - the list of commands, and the way from arguments to a run.
+ * command.c - the list of commands, and the path from arguments to a run.
  */
 #include "cli/frame/command.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * command.h - a command as data, and what it is given to run.
+ * command.h - a command as data, and its input when it runs.
  *
- * One file per command, cmd_<name>.c, which defines one const struct command (cmd_token.c has the
- * four that differ in data alone). Help, the parser and did-you-mean are made from the table, so a
- * command says nothing twice. A new command is: its file, its line in command.c and in meson.build.
+ * One file per command, cmd_<name>.c, defines one const struct command (cmd_token.c has the four
+ * that differ in data alone). Help, the parser and did-you-mean use the table, so a command states
+ * nothing twice. To add a command, write its file and add a line to command.c and to meson.build.
  */
 #ifndef HX_CLI_FRAME_COMMAND_H
 #define HX_CLI_FRAME_COMMAND_H
@@ -21,23 +21,23 @@ struct command;
 struct hx_invocation {
 	const struct command *command;
 	struct hx_options options;
-	struct hx_settings settings; /* of commands that use a store, else zero */
-	struct hx_out out;           /* data goes here, all else through report.h */
+	struct hx_settings settings; /* for commands that use a store, else zero */
+	struct hx_out out;           /* for data; everything else goes through report.h */
 };
 
 enum command_flags {
 	COMMAND_STORE = 1 << 0, /* takes the common options; settings are read */
-	COMMAND_SCOPE = 1 << 1, /* --scope means something here */
-	COMMAND_TTL = 1 << 2,   /* so does --ttl */
+	COMMAND_SCOPE = 1 << 1, /* --scope has an effect */
+	COMMAND_TTL = 1 << 2,   /* --ttl has an effect */
 	/*
-	 * Its operands are another program, whose exit status it passes on: they end the
-	 * options, and every failure of our own is HX_EXIT_WRAPPER.
+	 * Its operands are another program, whose exit status it passes on. They end the options,
+	 * and every failure of our own is HX_EXIT_WRAPPER.
 	 */
 	COMMAND_WRAPPER = 1 << 3,
 	COMMAND_STORE_OPERANDS = 1 << 4, /* operands may be URLs of stores */
 };
 
-/* A line that works as it stands; tests run every one of them. */
+/* A line that works as written; tests run every one. */
 struct command_example {
 	const char *line;
 	const char *summary;
@@ -48,13 +48,16 @@ struct command_exit {
 	const char *meaning;
 };
 
-/* Returns the exit code. Has reported, once, whatever went wrong. */
+/* Returns the exit code. Reports each failure once. */
 typedef int command_run_fn(struct hx_invocation *inv);
 
-/* Print what is known elsewhere, so that help need not say it again. */
+/* Print a list that is kept elsewhere, so that help need not repeat it. */
 typedef void command_list_fn(struct hx_out *out);
 
-/* What --help is about when there are operands before it, or NULL. Borrowed until the next call. */
+/*
+ * The command that --help describes, given the operands before it, or NULL. Borrowed until the next
+ * call.
+ */
 typedef const struct command *command_refine_fn(const struct hx_options *options);
 
 struct command {
@@ -62,15 +65,15 @@ struct command {
 	const char *summary;     /* for the list of commands: lower case, no full stop */
 	const char *usage;       /* what follows the name: operands in capitals */
 	const char *description; /* sentences in lines of at most 80 columns; NULL: none */
-	command_list_fn *list;   /* prints a list after it, of hx_cmd_help_item(); NULL: none */
+	command_list_fn *list;   /* prints a list after it with hx_cmd_help_item(); NULL: none */
 	unsigned flags;          /* enum command_flags */
 	size_t operands_min;
 	size_t operands_max;
-	const struct hx_option *options;        /* its own; ends with a nameless one */
-	const struct command_exit *exits;       /* its own, rising; ends with a NULL meaning */
+	const struct hx_option *options;        /* its own; ends with an option without a name */
+	const struct command_exit *exits;       /* its own, ascending; ends with a NULL meaning */
 	const struct command_example *examples; /* ends with a NULL line */
 	command_run_fn *run;
-	command_refine_fn *refine; /* NULL: its help is all there is */
+	command_refine_fn *refine; /* NULL: one help text for all operands */
 };
 
 extern const struct command hx_cmd_backtest;
@@ -102,23 +105,23 @@ extern const struct command hx_cmd_store;
 extern const struct command hx_cmd_uuid7;
 extern const struct command hx_cmd_version;
 
-/* Every command in the order in which help lists them; ends with NULL. */
+/* Every command, in the order of help; ends with NULL. */
 extern const struct command *const hx_commands[];
 
-/* NULL: there is none of that name. */
+/* NULL: no command has that name. */
 const struct command *hx_command_find(const char *name);
 
-/* Say that there is no such command, and which one was probably meant. HX_EXIT_USAGE. */
+/* Report an unknown command and suggest the nearest one. Returns HX_EXIT_USAGE. */
 int hx_command_unknown(const char *name);
 
 /* Run command with the arguments that follow its name. Returns the exit code. */
 int hx_command_run(const struct command *command, int argc, char **argv);
 
-/* What `hapax help` prints: everything, or one command. */
+/* Print the output of `hapax help`: the overview, or one command. */
 void hx_cmd_help_overview(struct hx_out *out);
 void hx_cmd_help_command(struct hx_out *out, const struct command *command);
 
-/* A line of a list in two columns. */
+/* Print a line of a two-column list. */
 void hx_cmd_help_item(struct hx_out *out, const char *name, const char *summary);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * environment.c - the variables that the program reads.
+ * environment.c - the environment variables that hapax reads.
  */
 #include "cli/frame/environment.h"
 
@@ -11,7 +11,7 @@
 
 const char *hx_environment(const char *name)
 {
-	/* Nothing in this process writes to the environment, and threads start later. */
+	/* This process never changes its environment, and threads start later. */
 	const char *value = getenv(name); /* NOLINT(concurrency-mt-unsafe) */
 
 	return value != NULL && value[0] != '\0' ? value : NULL;

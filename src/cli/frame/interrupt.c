@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interrupt.c - the signals that the program does not leave to their defaults.
+ * interrupt.c - the signals that hapax does not leave at their defaults.
  */
 #include "cli/frame/interrupt.h"
 
@@ -14,7 +14,7 @@ static volatile sig_atomic_t caught;
 
 static const int write_signals[] = {SIGPIPE, SIGXFSZ};
 
-/* In the order of write_signals: it was not ignored when we were started. */
+/* In the order of write_signals: not ignored when we were started. */
 static bool was_default[HX_COUNT(write_signals)];
 
 static void remember(int number)
@@ -46,8 +46,8 @@ void hx_interrupt_child_defaults(sigset_t *ret)
 void hx_interrupt_watch(void)
 {
 	/*
-	 * Without SA_RESTART, so that a write to a reader that does not read ends as
-	 * well. With SA_RESETHAND, so that the second one always works.
+	 * Without SA_RESTART, so that a write to a reader that does not read also ends. With
+	 * SA_RESETHAND, so that a second signal always works.
 	 */
 	struct sigaction action = {.sa_handler = remember, .sa_flags = (int)SA_RESETHAND};
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * key_command.c - commands that do one operation on the key they are given.
+ * key_command.c - commands that apply one operation to the given key.
  */
 #include "cli/frame/key_command.h"
 

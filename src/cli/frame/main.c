@@ -22,10 +22,9 @@ static bool is_closed(int fd)
 }
 
 /*
- * A program that is started with a standard descriptor closed gets that number for
- * the next file it opens, and its messages would land in a database. Output that
- * nobody can read ends the program before it has done anything; input and messages
- * are led to where nothing is.
+ * If a standard descriptor is closed at start, the next opened file gets its number, and messages
+ * would land in a database. Without standard output the program ends before it does anything.
+ * Closed input and error are opened on /dev/null.
  */
 static int guard_descriptors(void)
 {
@@ -40,7 +39,7 @@ static int guard_descriptors(void)
 	for (size_t i = 0; i < HX_COUNT(others); i++) {
 		if (!is_closed(others[i]))
 			continue;
-		/* Open for writing, so that a read from it fails instead of being empty. */
+		/* Open it for writing, so that a read fails instead of returning nothing. */
 		if (io->ops->open(io->context, "/dev/null", HX_IO_WRITE, 0) != others[i])
 			return HX_EXIT_OS;
 	}
@@ -60,7 +59,7 @@ static int run_option(const char *option)
 	return HX_EXIT_USAGE;
 }
 
-/* Does this command keep the usual codes for the program that it runs? */
+/* Does this command pass on the exit codes of the program that it runs? */
 static bool is_wrapper(const char *name)
 {
 	const struct command *command = hx_command_find(name);

@@ -26,7 +26,7 @@ struct parser {
 	struct hx_options *options;
 };
 
-/* By its name, of which name_size bytes count, or by its letter. */
+/* Find an option by the first name_size bytes of its name, or by its letter. */
 static const struct hx_option *find(
 	const struct parser *parser, const char *name, size_t name_size, char letter)
 {
@@ -128,7 +128,7 @@ static int option_keep(
 	return HX_EXIT_OK;
 }
 
-/* The value that stands in the next argument. */
+/* Take the value from the next argument. */
 static int keep_next(struct parser *parser, const struct hx_option *option)
 {
 	if (parser->index == parser->argc)
@@ -161,7 +161,7 @@ static int read_long(struct parser *parser, const char *argument)
 	return value != NULL ? option_keep(parser, option, value) : keep_next(parser, option);
 }
 
-/* One or several letters; the first that takes a value takes the rest. */
+/* One or more letters; the first one that takes a value takes the rest. */
 static int read_letters(struct parser *parser, const char *letters)
 {
 	int code = HX_EXIT_OK;
@@ -208,7 +208,7 @@ int hx_options_parse(
 	while (parser.index < argc && code == HX_EXIT_OK && !ret->help) {
 		char *argument = argv[parser.index++];
 
-		/* Operands move to the front, over arguments that have been read. */
+		/* Operands move to the front, over arguments already read. */
 		if (is_ended || argument[0] != '-' || argument[1] == '\0') {
 			argv[ret->operand_count++] = argument;
 			is_ended = is_ended || (flags & HX_OPTIONS_END_AT_OPERAND) != 0;

@@ -2,10 +2,10 @@
 /*
  * option.h - command line options as data, and their parser.
  *
- * Understood are --name VALUE, --name=VALUE, -n VALUE, -nVALUE and --, which ends
- * the options; options and operands may stand in any order. Of an option that is
- * given twice the last one counts. Long names are not abbreviated: a script must
- * not break because a later version has a second option that begins like the first.
+ * The parser accepts --name VALUE, --name=VALUE, -n VALUE, -nVALUE, and --, which ends the options.
+ * Options and operands may be mixed. If an option is repeated, the last one counts. Long names
+ * cannot be abbreviated: a script must not break when a later version adds an option with the same
+ * prefix.
  */
 #ifndef HX_CLI_FRAME_OPTION_H
 #define HX_CLI_FRAME_OPTION_H
@@ -15,32 +15,32 @@
 
 enum hx_option_kind {
 	HX_OPTION_FLAG,   /* takes no value */
-	HX_OPTION_TEXT,   /* any value; the command judges it */
+	HX_OPTION_TEXT,   /* any value; the command checks it */
 	HX_OPTION_CHOICE, /* one of choices */
 	HX_OPTION_COUNT,  /* a whole number above 0 */
-	HX_OPTION_MAYBE,  /* a value or none; one is given as --name=VALUE only */
+	HX_OPTION_MAYBE,  /* optional value, given as --name=VALUE only */
 };
 
 struct hx_option {
-	int id;           /* what the command asks for it by; above 0, below HX_OPTION_COMMON */
+	int id;           /* the command's id for it; above 0, below HX_OPTION_COMMON */
 	const char *name; /* without the dashes; NULL ends a table */
 	char letter;      /* 0: none */
 	enum hx_option_kind kind;
-	const char *value;          /* how help calls the value */
+	const char *value;          /* the name of the value in help */
 	const char *summary;        /* for help: lower case, no full stop */
 	const char *const *choices; /* CHOICE: ends with NULL */
 };
 
-/* Ids of the options that every command shares begin here (settings.h). */
+/* First id of the options that all commands share (settings.h). */
 enum { HX_OPTION_COMMON = 1000 };
 
-/* More than anybody types; a bound on what is kept. */
+/* Far more than is ever typed; bounds the memory. */
 enum { HX_OPTION_VALUES_MAX = 256 };
 
 struct hx_option_value {
 	const struct hx_option *option;
 	const char *text; /* NULL for a flag and a MAYBE without value; borrowed from argv */
-	int64_t number;   /* of a COUNT; of a CHOICE its index */
+	int64_t number;   /* COUNT: the number; CHOICE: its index */
 };
 
 struct hx_options {
@@ -48,24 +48,23 @@ struct hx_options {
 	size_t count;
 	char **operands; /* borrowed from argv, which the parser reorders */
 	size_t operand_count;
-	int help; /* -h or --help was seen; parsing stopped there */
+	int help; /* -h or --help was found; parsing stopped there */
 };
 
 enum hx_options_flag {
-	/* The first operand ends the options: what follows belongs to another program. */
+	/* The first operand ends the options: the rest belongs to another program. */
 	HX_OPTIONS_END_AT_OPERAND = 1 << 0,
 };
 
 /*
- * Parse argv, whose first element is the first argument, by two tables; common may
- * be NULL. Returns HX_EXIT_OK, or HX_EXIT_USAGE after saying what was wrong with
- * it, under the name of command.
+ * Parse argv, whose first element is the first argument, by two tables; common may be NULL. Returns
+ * HX_EXIT_OK, or HX_EXIT_USAGE after a message in the name of command.
  */
 int hx_options_parse(
 	const char *command, const struct hx_option *own, const struct hx_option *common,
 	unsigned flags, int argc, char **argv, struct hx_options *ret);
 
-/* The last value of the option with this id, or NULL when it was not given. */
+/* The last value of the option with this id; NULL: not given. */
 const struct hx_option_value *hx_options_get(const struct hx_options *options, int id);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * progress.c - one line on the terminal while long work goes on.
+ * progress.c - one line of progress on the terminal during long work.
  */
 #include "cli/frame/progress.h"
 
@@ -35,7 +35,7 @@ void hx_progress_show(struct hx_progress *progress, const char *format, ...)
 
 	if (!hx_progress_is_due(progress))
 		return;
-	/* Back to the left, and what a longer line left there is wiped. */
+	/* Return to column 0 and erase the rest of a longer line. */
 	(void)fputc('\r', stderr);
 	va_start(arguments, format);
 	(void)vfprintf(stderr, format, arguments);
@@ -53,7 +53,7 @@ void hx_progress_bar(struct hx_progress *progress, const char *what, uint64_t pa
 
 	if (!hx_progress_is_due(progress))
 		return;
-	/* The whole is what was known at the beginning; there may be more. */
+	/* whole was counted at the beginning; there may be more by now. */
 	if (part > whole)
 		whole = part;
 	filled = whole == 0 ? 0 : (uint64_t)((double)part / (double)whole * BAR_COLUMNS);

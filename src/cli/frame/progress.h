@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * progress.h - one line on the terminal while long work goes on.
+ * progress.h - one line of progress on the terminal during long work.
  *
- * It appears after a second and only where standard error is a terminal: shorter work
- * is over before anybody has read it, and a log file wants no such lines.
+ * The line appears after a second, and only if standard error is a terminal: shorter work ends
+ * before the line could be read, and a log file needs no such lines.
  */
 #ifndef HX_CLI_FRAME_PROGRESS_H
 #define HX_CLI_FRAME_PROGRESS_H
@@ -19,17 +19,17 @@ struct hx_progress {
 
 void hx_progress_init(struct hx_progress *progress);
 
-/* Is it time for a new line? Ask before it is made. */
+/* Is a new line due? Ask before composing it. */
 bool hx_progress_is_due(const struct hx_progress *progress);
 
-/* Show it in place of the last one, if it is due. */
+/* Replace the last line, if a new one is due. */
 __attribute__((format(printf, 2, 3))) void hx_progress_show(
 	struct hx_progress *progress, const char *format, ...);
 
-/* The same with a bar: part of whole, and what is counted. whole may be 0. */
+/* The same with a bar: part of whole, and the unit. whole may be 0. */
 void hx_progress_bar(struct hx_progress *progress, const char *what, uint64_t part, uint64_t whole);
 
-/* Wipe it. */
+/* Erase the line. */
 void hx_progress_done(struct hx_progress *progress);
 
 #endif

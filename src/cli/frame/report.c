@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.c - what the program says on standard error.
+ * report.c - messages on standard error.
  *
- * A message is put together in memory and written at once, so that the lines of
- * two processes that share a terminal do not mix within a line.
+ * A message is composed in memory and written at once, so that two processes that share a terminal
+ * do not mix within a line.
  */
 #include "cli/frame/report.h"
 
@@ -17,7 +17,7 @@
 
 enum { MESSAGE_SIZE = 2048 };
 
-/* Append the safe form of text; what does not fit is left away. */
+/* Append the safe form of text; cut what does not fit. */
 static size_t append_safe(char *line, size_t used, size_t size, const char *text)
 {
 	struct hapax_bytes rest = hapax_bytes_from_text(text);
@@ -59,7 +59,7 @@ __attribute__((format(printf, 3, 0))) static void report(
 	char line[HX_REPORT_SIZE];
 	size_t used = format_line(line, prefix, command, format, arguments);
 
-	/* There is nobody to tell when standard error itself fails. */
+	/* A failure of standard error itself cannot be reported. */
 	(void)fwrite(line, 1, used, stderr);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report.h - what the program says on standard error: each fault once.
+ * report.h - messages on standard error: each fault once.
  *
  *	hapax: check: key was empty
  *	hint: a key is 1 to 1,024 bytes
  *
- * Control and hidden characters are escaped (text.h), so that a file's or a key's name
- * cannot act on the terminal. command is NULL before one is known.
+ * Control and hidden characters are escaped (text.h), so that the name of a file or key cannot act
+ * on the terminal. command is NULL before one is known.
  */
 #ifndef HX_CLI_FRAME_REPORT_H
 #define HX_CLI_FRAME_REPORT_H
@@ -20,18 +20,20 @@ enum { HX_REPORT_SIZE = 2048 + 128 };
 __attribute__((format(printf, 2, 3))) void hx_report(const char *command, const char *format, ...);
 __attribute__((format(printf, 1, 2))) void hx_report_hint(const char *format, ...);
 
-/* The line that hx_report() writes, for who must not wait until it is written; its size. */
+/*
+ * Format the line of hx_report() for a caller that must not wait for the write. Returns its size.
+ */
 __attribute__((format(printf, 3, 4))) size_t hx_report_format(
 	char line[HX_REPORT_SIZE], const char *command, const char *format, ...);
 
-/* A line of its own beside the data: which store was read, how many keys there were. */
+/* Print a line about the data: which store was read, how many keys there were. */
 __attribute__((format(printf, 1, 2))) void hx_report_line(const char *format, ...);
 
 /* As hx_report(), and returns HX_EXIT_USAGE. */
 __attribute__((format(printf, 2, 3))) int hx_report_usage(
 	const char *command, const char *format, ...);
 
-/* Report a call of the library that failed, with a hint if there is one; its exit code. */
+/* Report a failed library call, with a hint if there is one. Returns its exit code. */
 int hx_report_error(const char *command, const struct hapax_error *err);
 
 /* The exit code of a status other than HAPAX_OK. */

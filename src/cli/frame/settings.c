@@ -22,7 +22,7 @@
 #include "cli/frame/report.h"
 #include "wire/percent.h"
 
-/* Expired records that go for each one that comes: a backlog melts, and nobody waits for it. */
+/* Expired records removed per new record: a backlog shrinks, and no caller waits for it. */
 enum { TIDY_COUNT = 16 };
 
 /* In the order of enum hx_format. */
@@ -48,10 +48,7 @@ static const char name_another[] = "--store URL or HAPAX_STORE names another one
 
 static const char default_store_path[] = "/hapax/hapax.db";
 
-/*
- * $XDG_STATE_HOME, which counts only when it is absolute (XDG Base Directory), else
- * $HOME/.local/state.
- */
+/* $XDG_STATE_HOME if it is absolute (XDG Base Directory), else $HOME/.local/state. */
 static int default_store_url(const char *command, char out[HX_STORE_URL_SIZE])
 {
 	const char *state = hx_environment("XDG_STATE_HOME");
@@ -76,7 +73,7 @@ static int default_store_url(const char *command, char out[HX_STORE_URL_SIZE])
 	return HX_EXIT_OK;
 }
 
-/* A daemon is a store like another; its URL says so. */
+/* A daemon is a store like any other; its URL shows it. */
 static bool is_server_url(const char *url)
 {
 	return strncmp(url, "http://", 7) == 0 || strncmp(url, "https://", 8) == 0 ||
@@ -122,9 +119,9 @@ static bool has_token_file(const char *url)
 }
 
 /*
- * The token itself stands on no command line: others see those. What a URL says for itself counts
- * more than the variable; where it is an operand, of which there may be two, also more than the
- * option.
+ * The token itself never stands on a command line, because other users can see those. A token in
+ * the URL overrides the variable. If the URL is an operand, of which there may be two, it also
+ * overrides the option.
  */
 static int add_token_file(struct hx_invocation *inv, bool is_operand)
 {
@@ -191,7 +188,7 @@ static int refuse_zero(const char *command, const char *source)
 	return HX_EXIT_USAGE;
 }
 
-/* source is where text came from, as the user knows it. */
+/* source is the origin of text, as the user knows it. */
 static int parse_ttl(const char *command, const char *source, const char *text, int64_t *ret_ms)
 {
 	struct hapax_error err;
@@ -227,7 +224,7 @@ static int read_ttl(struct hx_invocation *inv)
 
 	if (option != NULL)
 		return parse_ttl(command, "--ttl", option->text, &inv->settings.ttl_ms);
-	/* A variable that this command has no use for is none of its business. */
+	/* Ignore a variable that this command does not use. */
 	if (!(inv->command->flags & COMMAND_TTL))
 		return HX_EXIT_OK;
 	for (size_t i = 0; i < HX_COUNT(names); i++) {
@@ -239,7 +236,7 @@ static int read_ttl(struct hx_invocation *inv)
 	return HX_EXIT_OK;
 }
 
-/* Is one of the stores that the command uses a daemon? */
+/* Is one of the command's stores a daemon? */
 static bool uses_server(const struct hx_invocation *inv)
 {
 	if (is_server_url(inv->settings.store_url))
@@ -252,7 +249,7 @@ static bool uses_server(const struct hx_invocation *inv)
 	return false;
 }
 
-/* Every command takes the common options; one that changes nothing is named. */
+/* Every command takes the common options; name one that has no effect. */
 static void note_unused(const struct hx_invocation *inv)
 {
 	unsigned flags = inv->command->flags;
@@ -288,13 +285,13 @@ int hx_settings_read(struct hx_invocation *inv)
 	return code;
 }
 
-/* Where the records of a sqlite: store are, or NULL when it is another kind of store. */
+/* The path of a sqlite: store, or NULL for any other kind. */
 static const char *store_path(const char *url)
 {
 	return strncmp(url, "sqlite:", strlen("sqlite:")) == 0 ? url + strlen("sqlite:") : NULL;
 }
 
-/* The folder of the default store, for its owner alone: results may hold anything. */
+/* Create the folder of the default store, for its owner only: results may be confidential. */
 static int make_default_folder(const char *command, const char *url)
 {
 	char path[HX_STORE_URL_SIZE];
@@ -306,7 +303,7 @@ static int make_default_folder(const char *command, const char *url)
 	memcpy(path, file, (size_t)(slash - file));
 	path[slash - file] = '\0';
 	if (hx_io_make_folders(hx_io_system(), path, 0700, &err) != HAPAX_OK) {
-		/* Whatever the reason, there is no store. */
+		/* There is no store, for whatever reason. */
 		(void)hx_report_error(command, &err);
 		hx_report_hint("%s", name_another);
 		return HX_EXIT_STORE;
@@ -392,7 +389,7 @@ int hx_settings_open_url(
 	return code == HX_EXIT_OK ? hx_settings_open(inv, mode, ret_store) : code;
 }
 
-/* Commands have no housekeeping: whoever adds a record takes some of those away that are due. */
+/* Commands have no housekeeping: each command that adds a record removes some that have expired. */
 void hx_settings_tidy(struct hapax_store *store)
 {
 	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;

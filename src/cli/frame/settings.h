@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settings.h - what every command that uses a store has in common.
+ * settings.h - the settings of all commands that use a store.
  *
- * A setting comes from the first of: the option, HAPAX_<NAME>, the documents' own
- * name (IDEMPOTENCY_TTL), the default. An empty variable counts as absent.
+ * A setting comes from the first of: the option, HAPAX_<NAME>, the documents' own name
+ * (IDEMPOTENCY_TTL), the default. An empty variable counts as absent.
  */
 #ifndef HX_CLI_FRAME_SETTINGS_H
 #define HX_CLI_FRAME_SETTINGS_H
@@ -44,33 +44,33 @@ struct hx_settings {
 	char store_url[HX_STORE_URL_SIZE];
 };
 
-/* Fill inv->settings. HX_EXIT_OK, or HX_EXIT_USAGE after saying why. */
+/* Fill inv->settings. HX_EXIT_OK, or HX_EXIT_USAGE after a message. */
 int hx_settings_read(struct hx_invocation *inv);
 
 enum hx_open {
-	HX_OPEN_CREATE,   /* make what is not there */
-	HX_OPEN_EXISTING, /* for commands that only read or remove: a typo must not make a store */
-	HX_OPEN_SERVICE,  /* as CREATE, and with housekeeping: it is open for long */
+	HX_OPEN_CREATE,   /* create the store if it is absent */
+	HX_OPEN_EXISTING, /* for commands that only read or remove: a typo creates no store */
+	HX_OPEN_SERVICE,  /* like CREATE, with housekeeping: it stays open for long */
 };
 
 /*
- * Open the store that the settings name, without housekeeping, since a command is short.
- * HX_EXIT_OK, or another code after saying why. Owned: *ret_store, by the caller.
+ * Open the store of the settings, without housekeeping, since a command is short. HX_EXIT_OK, or
+ * another code after a message. Owned: *ret_store, by the caller.
  */
 int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_store **ret_store);
 
 /*
- * The same for the store that an operand names, in place of theirs; NULL is theirs. A daemon gets
- * the token of --token-file unless the URL has one.
+ * The same for the store of an operand, instead of the settings' own; NULL: their own. A daemon
+ * gets the token of --token-file unless the URL has one.
  */
 int hx_settings_open_url(
 	struct hx_invocation *inv, const char *url, enum hx_open mode,
 	struct hapax_store **ret_store);
 
-/* After a record was added: remove a few that have expired. A store that only grows fills the disk. */
+/* After adding a record: remove a few expired ones. A store that only grows fills the disk. */
 void hx_settings_tidy(struct hapax_store *store);
 
-/* The store's clock, which decides about expiry; this machine's when it cannot be read. */
+/* The store's clock, which decides about expiry; this machine's if it cannot be read. */
 int64_t hx_settings_now_ms(struct hapax_store *store);
 
 #endif

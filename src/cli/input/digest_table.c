@@ -2,8 +2,8 @@
 /*
  * digest_table.c - open addressing, linear probing, at most four fifths full.
  *
- * Digests are as good as random, so that their own bits say where they go. The table
- * grows by half: doubling would leave it half empty on average.
+ * Digests are as good as random, so their own bits give the position. The table grows by half:
+ * doubling would leave it half empty on average.
  */
 #include "cli/input/digest_table.h"
 
@@ -14,7 +14,7 @@
 
 enum { CAPACITY_MIN = 1024 };
 
-/* Of an entry that is free. */
+/* The digest of a free entry. */
 static const struct hx_digest none;
 
 void hx_digest_table_init(struct hx_digest_table *table, size_t entry_size, size_t bytes_max)
@@ -42,7 +42,7 @@ static bool is_equal(const struct hx_digest *a, const struct hx_digest *b)
 	return a->words[0] == b->words[0] && a->words[1] == b->words[1];
 }
 
-/* Where the digest is, or where it would be. */
+/* The position of the digest, present or not. */
 static struct hx_digest *find(const struct hx_digest_table *table, const struct hx_digest *digest)
 {
 	size_t at = (size_t)((digest->words[0] >> 32) * table->capacity >> 32);
@@ -61,7 +61,7 @@ static bool grow(struct hx_digest_table *table)
 	struct hx_digest_table larger = *table;
 
 	larger.capacity += table->capacity == 0 ? (size_t)CAPACITY_MIN : table->capacity / 2;
-	/* The old entries are there until the new ones are. */
+	/* The old entries exist until the new ones do. */
 	if (larger.capacity >= UINT32_MAX ||
 	    larger.capacity + table->capacity > table->bytes_max / table->entry_size)
 		return false;

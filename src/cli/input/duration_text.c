@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * duration_text.c - lengths of time as they come from a command line.
+ * duration_text.c - read durations from a command line.
  */
 #include "cli/input/duration_text.h"
 

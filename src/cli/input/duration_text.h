@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * duration_text.h - lengths of time as they come from a command line.
+ * duration_text.h - read durations from a command line.
  */
 #ifndef HX_CLI_INPUT_DURATION_TEXT_H
 #define HX_CLI_INPUT_DURATION_TEXT_H
@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /*
- * Read text, which messages call what, into *ret_ms: above 0 and at most ms_max.
- * HX_EXIT_OK, or HX_EXIT_USAGE after saying what was wrong.
+ * Read text, which messages call what, into *ret_ms: above 0 and at most ms_max. HX_EXIT_OK, or
+ * HX_EXIT_USAGE after a message.
  */
 int hx_duration_text_read(
 	const char *command, const char *what, const char *text, int64_t ms_max, int64_t *ret_ms);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event_reader.c - JSON texts into events: CloudEvents in structured mode, or our
- * own envelope, which can hold what brokers deliver beside the data.
+ * event_reader.c - read JSON texts as events: structured CloudEvents, or our own envelope, which
+ * also holds what brokers deliver beside the data.
  */
 #include "cli/input/event_reader.h"
 
@@ -14,7 +14,7 @@
 #include "wire/date.h"
 #include "wire/json/json_tree.h"
 
-/* Enough for the nodes of the largest text that has a usual number of them. */
+/* Enough nodes for the largest text with a usual number of them. */
 static const size_t scratch_max = (size_t)1 << 30;
 
 void hx_event_reader_init(struct hx_event_reader *reader, enum hx_event_form form)
@@ -35,7 +35,7 @@ static bool is_scalar(const struct hx_json_node *node)
 	return node->token.type >= HX_JSON_STRING && node->token.type != HX_JSON_NULL;
 }
 
-/* A name or a string, decoded behind the values; there is room. */
+/* Decode a name or string after the other values; there is room. */
 static struct hapax_bytes decode(struct hx_event_reader *reader, struct hx_json_string string)
 {
 	unsigned char *to = reader->values.data + reader->values.size;
@@ -80,7 +80,7 @@ static enum hapax_status add_field(
 	return HAPAX_OK;
 }
 
-/* A member of an object that is set: to JSON null is a value, to an event it is none. */
+/* A member of an object that is set: null is a value in JSON, but not in an event. */
 static const struct hx_json_node *member(const struct hx_json_tree *tree, struct hapax_bytes name)
 {
 	const struct hx_json_node *node = hx_json_tree_member(tree, tree->nodes, name);
@@ -88,7 +88,7 @@ static const struct hx_json_node *member(const struct hx_json_tree *tree, struct
 	return node != NULL && node->token.type == HX_JSON_NULL ? NULL : node;
 }
 
-/* All members of an object. */
+/* Add all members of an object. */
 static enum hapax_status add_fields(
 	struct hx_event_reader *reader, const struct hx_json_tree *tree,
 	const struct hx_json_node *object, struct hapax_field *fields, size_t *count,
@@ -112,7 +112,7 @@ static int base64_value(unsigned char byte)
 	return found == NULL ? -1 : (int)(found - digits);
 }
 
-/* In place. False: not base64. */
+/* Decodes in place. False: not base64. */
 static bool decode_base64(unsigned char *data, size_t *size)
 {
 	size_t used = *size;
@@ -131,7 +131,7 @@ static bool decode_base64(unsigned char *data, size_t *size)
 		bits = bits << 6 | (uint32_t)value;
 		if (i % 4 == 0)
 			continue;
-		/* After 2, 3 and 4 digits a byte is complete. */
+		/* A byte is complete after 2, 3 and 4 digits. */
 		data[written++] = (unsigned char)(bits >> (6 - 2 * (i % 4)));
 	}
 	*size = written;
@@ -170,7 +170,7 @@ static bool is_json_type(struct hapax_bytes type)
 		(size >= 5 && strncasecmp(text + size - 5, "+json", 5) == 0);
 }
 
-/* With a content type other than JSON, data is a string that holds the bytes. */
+/* If the content type is not JSON, data is a string that holds the bytes. */
 static void apply_content_type(
 	struct hx_event_reader *reader, const struct hx_json_tree *tree,
 	const struct hx_json_node *data, struct hapax_event *event)
@@ -255,7 +255,7 @@ static enum hapax_status read_envelope(
 	return status;
 }
 
-/* A CloudEvent's own time, unless something better is known. */
+/* Use the CloudEvent's own time, unless a better one is known. */
 static void take_time(struct hapax_event *event)
 {
 	for (size_t i = 0; i < event->attribute_count; i++) {
@@ -289,7 +289,7 @@ enum hapax_status hx_event_reader_read(
 	assert(tree.count >= 1);
 	if (tree.nodes[0].token.type != HX_JSON_OBJECT)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the event was not an object");
-	/* Values are never longer than what they are decoded from; data may be decoded twice. */
+	/* Values are never longer than their encoded form; data may be decoded twice. */
 	hx_buf_clear(&reader->values);
 	status = hx_buf_reserve(&reader->values, 2 * text.size + 1);
 	if (status != HAPAX_OK)

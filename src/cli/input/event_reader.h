@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event_reader.h - a JSON text as an event, so that its key can be made.
+ * event_reader.h - read a JSON text as an event, to make its key.
  */
 #ifndef HX_CLI_INPUT_EVENT_READER_H
 #define HX_CLI_INPUT_EVENT_READER_H
@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 
-/* What a JSON text stands for. */
+/* What a JSON text contains. */
 enum hx_event_form {
 	HX_EVENT_DOCUMENT = 0,    /* the data itself; paths are relative to it */
 	HX_EVENT_CLOUDEVENTS = 1, /* a structured CloudEvent: attributes, and data */
@@ -19,11 +19,11 @@ enum hx_event_form {
 /* More fields than any protocol carries. */
 enum { HX_EVENT_FIELDS_MAX = 256 };
 
-/* One event at a time, taken from text. Zero it, then init. */
+/* Reads one event at a time. Zero it, then init. */
 struct hx_event_reader {
 	enum hx_event_form form;
 	struct hapax_buf scratch; /* nodes */
-	struct hapax_buf values;  /* what fields point into */
+	struct hapax_buf values;  /* fields point into it */
 	struct hapax_field attributes[HX_EVENT_FIELDS_MAX];
 	struct hapax_field headers[HX_EVENT_FIELDS_MAX];
 	struct hapax_field meta[HX_EVENT_FIELDS_MAX];
@@ -33,7 +33,7 @@ void hx_event_reader_init(struct hx_event_reader *reader, enum hx_event_form for
 void hx_event_reader_done(struct hx_event_reader *reader);
 
 /*
- * Make *ret of text; it points into text and reader, until the next call. INVALID:
+ * Read text as an event into *ret, which points into text and reader until the next call. INVALID:
  * text is not such an event.
  */
 enum hapax_status hx_event_reader_read(

@@ -70,7 +70,7 @@ void hx_input_close(struct hx_input *input)
 	hx_buf_done(&input->buf);
 }
 
-/* Read a chunk more, behind what is there. */
+/* Append one more chunk. */
 static int read_more(struct hx_input *input)
 {
 	const struct hx_io *io = hx_io_system();
@@ -107,7 +107,7 @@ int hx_input_all(struct hx_input *input, struct hapax_bytes *ret)
 	return code;
 }
 
-/* Move what was not returned yet to the front. */
+/* Move unreturned bytes to the front. */
 static void drop_returned(struct hx_input *input)
 {
 	struct hapax_buf *buf = &input->buf;
@@ -123,7 +123,7 @@ static void drop_returned(struct hx_input *input)
 int hx_input_line(struct hx_input *input, struct hapax_bytes *ret, enum hx_input_line *ret_kind)
 {
 	struct hapax_buf *buf = &input->buf;
-	size_t searched = 0; /* bytes after at in which there is no end of line */
+	size_t searched = 0; /* bytes after at that hold no end of line */
 	bool is_long = false;
 
 	for (;;) {

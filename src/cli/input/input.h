@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * input.h - a file, or standard input: as a whole, or line by line.
+ * input.h - read a file or standard input, whole or line by line.
  *
- * A pipe is read from standard input; a path must name what can be read at any
- * offset. The functions have said what went wrong when they return another code
- * than HX_EXIT_OK.
+ * A pipe is read from standard input; a path must name a file that can be read at any offset. A
+ * function that does not return HX_EXIT_OK has reported the error.
  */
 #ifndef HX_CLI_INPUT_INPUT_H
 #define HX_CLI_INPUT_INPUT_H
@@ -16,7 +15,7 @@
 
 #include "base/buf.h"
 
-/* As large as a JSON text may be; a line as well. */
+/* The maximum size of a JSON text, and of a line. */
 enum { HX_INPUT_SIZE_MAX = 64 * 1024 * 1024 };
 
 /* For messages about a line. */
@@ -26,30 +25,30 @@ struct hx_input {
 	const char *command;
 	const char *name; /* for messages */
 	int file;         /* -1: standard input */
-	uint64_t size;    /* of the file when it was opened; 0: not known */
-	uint64_t offset;  /* how much was read */
-	uint64_t line;    /* number of the line that was returned last, from 1 */
+	uint64_t size;    /* of the file when it was opened; 0: unknown */
+	uint64_t offset;  /* bytes read */
+	uint64_t line;    /* number of the last returned line, from 1 */
 	struct hapax_buf buf;
-	size_t at;      /* what lies before was returned already */
+	size_t at;      /* earlier bytes were returned already */
 	bool is_at_end; /* nothing more to read */
 };
 
 /* path NULL or "-": standard input. HX_EXIT_NO_INPUT. */
 int hx_input_open(struct hx_input *input, const char *command, const char *path);
 
-/* Works after a failed open too. */
+/* Also works after a failed open. */
 void hx_input_close(struct hx_input *input);
 
-/* Everything, borrowed until close. HX_EXIT_NO_INPUT, or HX_EXIT_DATA if it is too large. */
+/* Read everything; borrowed until close. HX_EXIT_NO_INPUT, or HX_EXIT_DATA if it is too large. */
 int hx_input_all(struct hx_input *input, struct hapax_bytes *ret);
 
 enum hx_input_line {
 	HX_INPUT_LINE,
-	HX_INPUT_LINE_TOO_LONG, /* skipped; the next call goes on behind it */
+	HX_INPUT_LINE_TOO_LONG, /* skipped; the next call continues after it */
 	HX_INPUT_LINE_NONE,     /* at the end */
 };
 
-/* The next line without its end, borrowed until the next call. */
+/* The next line without its line end, borrowed until the next call. */
 int hx_input_line(struct hx_input *input, struct hapax_bytes *ret, enum hx_input_line *ret_kind);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * key_setup.c - from options to a strategy.
+ * key_setup.c - make a key strategy from options.
  */
 #include "cli/input/key_setup.h"
 
@@ -13,7 +13,7 @@ const char *const hx_event_form_choices[] = {"document", "cloudevents", "envelop
 /* As many as a strategy takes. */
 enum { PATHS_MAX = 64 };
 
-/* Every value of an option, in the order in which they were given. */
+/* Collect every value of an option, in the order given. */
 static size_t all_of(
 	const struct hx_invocation *inv, int id, const char *texts[PATHS_MAX], bool *ret_too_many)
 {

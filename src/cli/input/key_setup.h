@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * key_setup.h - the options that say how a key is made.
+ * key_setup.h - the options that define how a key is made.
  *
- * `hapax key` and `hapax backtest` take the same ones.
+ * `hapax key` and `hapax backtest` share them.
  */
 #ifndef HX_CLI_INPUT_KEY_SETUP_H
 #define HX_CLI_INPUT_KEY_SETUP_H
@@ -30,7 +30,7 @@ extern const char *const hx_canonical_choices[];
 extern const char *const hx_on_missing_choices[];
 extern const char *const hx_event_form_choices[];
 
-/* The rows of a command's table of options that are these. */
+/* Their rows in a command's table of options. */
 /* clang-format off */
 #define HX_KEY_OPTION_ROWS \
 	{HX_KEY_OPTION_STRATEGY, "strategy", 's', HX_OPTION_TEXT, "S", \
@@ -54,19 +54,19 @@ extern const char *const hx_event_form_choices[];
 	 "where the event names its group", NULL}
 /* clang-format on */
 
-/* Which form the options ask for. */
+/* The event form that the options select. */
 enum hx_event_form hx_key_setup_form(const struct hx_invocation *inv);
 
 /*
- * Make the strategy that text and the options describe. flags are added to what they
- * say. Without has_include, --include is left out. HX_EXIT_OK, or another code after
- * saying why. Owned: *ret, by the caller.
+ * Make the strategy that text and the options describe. flags are added to theirs. Without
+ * has_include, --include is ignored. HX_EXIT_OK, or another code after a message. Owned: *ret, by
+ * the caller.
  */
 int hx_key_setup(
 	const struct hx_invocation *inv, const char *text, unsigned flags, bool has_include,
 	struct hapax_key_strategy **ret);
 
-/* The text of --strategy; NULL after saying that it was missing. */
+/* The text of --strategy; NULL after reporting that it is missing. */
 const char *hx_key_setup_strategy(const struct hx_invocation *inv);
 
 #endif

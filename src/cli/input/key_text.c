@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * key_text.c - keys, prefixes and scopes as they come from a command line.
+ * key_text.c - read keys, prefixes and scopes from a command line.
  */
 #include "cli/input/key_text.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * payload.c - the fingerprint of what a delivery carried.
+ * payload.c - the fingerprint of a payload.
  */
 #include "cli/input/payload.h"
 

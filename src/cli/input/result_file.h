@@ -15,9 +15,8 @@ struct hx_result_file {
 };
 
 /*
- * Read path, or standard input when it is "-", as a result of class result_class; NULL
- * makes a result of kind none. HX_EXIT_OK, or another code after saying why. Works with
- * close after a failure too.
+ * Read path, or standard input if it is "-", as a result of class result_class. NULL makes a result
+ * of kind none. HX_EXIT_OK, or another code after a message. Close it even after a failure.
  */
 int hx_result_file_open(
 	struct hx_result_file *file, const char *command, const char *path,

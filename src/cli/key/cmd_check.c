@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_check.c - hapax check: is this the first time?
+ * cmd_check.c - hapax check: mark a key as seen and report whether it is new.
  */
 #include <hapax/hapax.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_claim.c - hapax claim: ask for the right to run.
+ * cmd_claim.c - hapax claim: claim a key and print its token.
  */
 #include <inttypes.h>
 
@@ -36,7 +36,7 @@ static int print(struct hx_invocation *inv, struct hapax_store *store, struct ha
 	if (inv->settings.format == HX_FORMAT_JSON)
 		hx_outcome_out_json(&inv->out, op);
 	else if (is_acquired)
-		/* Nothing but the token: token=$(hapax claim KEY). */
+		/* Only the token: token=$(hapax claim KEY). */
 		hx_out_printf(&inv->out, "%" PRIu64 "\n", op->token);
 	else
 		hx_outcome_out_text(&inv->out, op, hx_settings_now_ms(store));

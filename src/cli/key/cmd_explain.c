@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_explain.c - hapax explain: what is known of a key, in words, and what to do.
+ * cmd_explain.c - hapax explain: describe the state of a key and what to do.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 #include "cli/run/run_lock.h"
 #include "wire/record/story.h"
 
-/* What only this host knows. */
+/* Add what only this host knows. */
 static void tell_lock(struct hx_story *story, enum hx_cmd_run_lock_state lock)
 {
 	if (lock == HX_RUN_LOCK_HELD)
@@ -28,7 +28,7 @@ static void tell_lock(struct hx_story *story, enum hx_cmd_run_lock_state lock)
 			"back at once.");
 }
 
-/* Can the key stand in a shell's line as it is? */
+/* Can the key be used in a shell without quotes? */
 static bool is_plain(struct hapax_bytes key)
 {
 	const char *data = key.data;
@@ -43,12 +43,12 @@ static bool is_plain(struct hapax_bytes key)
 	return true;
 }
 
-/* A line that can be typed, for a key in the scope that was asked for. */
+/* Print a command line for a key in the requested scope. */
 static void print_action(
 	const struct hx_invocation *inv, struct hx_out *out, const struct hapax_op *op,
 	enum hx_story_action action)
 {
-	/* In the order of enum hx_story_action: before the key, and after it. */
+	/* In the order of enum hx_story_action: text before and after the key. */
 	static const char *const commands[][2] = {
 		{"resolve", " --done"}, {"resolve", " --retry"}, {"forget", ""}};
 	const struct hx_option_value *scope = hx_options_get(&inv->options, HX_OPTION_SCOPE);

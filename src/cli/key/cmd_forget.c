@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_forget.c - hapax forget: remove a record, so that the key counts as new.
+ * cmd_forget.c - hapax forget: delete a record, so that its key counts as new.
  */
 #include <hapax/hapax.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_lookup.c - hapax lookup: what is stored for a key.
+ * cmd_lookup.c - hapax lookup: show the record of a key.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "cli/frame/report.h"
 #include "cli/print/text.h"
 
-/* How much of a body text mode shows; JSON shows all. */
+/* How much of a body the text form shows; JSON shows all. */
 enum { BODY_SHOWN_MAX = 512 };
 
 static void print_time(struct hx_out *out, const char *name, int64_t ms, int64_t now_ms)

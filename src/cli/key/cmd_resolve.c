@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_resolve.c - hapax resolve: a person decides what became of a parked key.
+ * cmd_resolve.c - hapax resolve: a person decides the outcome of a parked key.
  */
 #include <hapax/hapax.h>
 
@@ -57,7 +57,7 @@ static struct hx_cmd_run_lock *lock_of(const struct hx_invocation *inv, const st
 	return &lock;
 }
 
-/* Is somebody at work? A release would let a second one in beside it. */
+/* Is a run alive here? A release would let a second one start beside it. */
 static bool is_alive(const struct hx_invocation *inv, const struct hapax_op *found)
 {
 	char span[HX_DURATION_TEXT_SIZE];
@@ -80,7 +80,7 @@ static bool is_alive(const struct hx_invocation *inv, const struct hapax_op *fou
 	return true;
 }
 
-/* May the record that was found be resolved? HX_EXIT_OK, or another code after saying why. */
+/* May this record be resolved? HX_EXIT_OK, or another code after a message. */
 static int judge(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *found)
 {
 	if (found->outcome != HAPAX_OUTCOME_FOUND) {
@@ -92,7 +92,7 @@ static int judge(struct hx_invocation *inv, struct hapax_store *store, struct ha
 	return !is_given(inv, OPTION_FORCE) && is_alive(inv, found) ? HX_EXIT_BUSY : HX_EXIT_OK;
 }
 
-/* The record's own token decides. */
+/* Use the record's own token. */
 static int resolve(
 	struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op,
 	const struct hapax_result *result)
@@ -111,7 +111,7 @@ static int resolve(
 		.error = hapax_bytes_from_text("resolved: to be tried again"),
 	};
 	code = hx_key_command_apply(inv, store, op, hx_cmd_token_answer);
-	/* Else the next run would go on waiting for whoever holds the lock. */
+	/* Otherwise the next run would keep waiting for the lock's holder. */
 	if (code == HX_EXIT_OK && op->type == HAPAX_OP_RELEASE && is_given(inv, OPTION_FORCE))
 		hx_cmd_run_lock_break(lock_of(inv, op));
 	return code;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_token.c - hapax renew, complete, release and park: what the holder of a claim does with it.
+ * cmd_token.c - hapax renew, complete, release and park: the verbs of a claim's holder.
  *
- * The four are named as their operations and differ in data alone: which options they take, and
- * what help says.
+ * The four are named after their operations and differ only in data: their options and their help.
  */
 #include "cli/key/cmd_token.h"
 
@@ -72,7 +71,7 @@ static void print_json(struct hx_out *out, const struct hapax_op *op)
 	hx_json_write_end(&json, '}');
 }
 
-/* The state that the record is in now, and until when. */
+/* Print the record's state, and until when it lasts. */
 static void print_text(struct hx_out *out, const struct hapax_op *op)
 {
 	const struct hapax_record *record = op->record;
@@ -92,7 +91,7 @@ static void print_text(struct hx_out *out, const struct hapax_op *op)
 	hx_out_text(out, "\n");
 }
 
-/* Why op was refused, by what found, a lookup after it, says of the record. */
+/* Report why op was refused, based on found, a later lookup of the record. */
 static void report_fenced(
 	const char *name, const char *key, const struct hapax_op *op, const struct hapax_op *found)
 {
@@ -175,7 +174,7 @@ static enum hapax_op_type type_of(const struct command *command)
 	return (enum hapax_op_type)type;
 }
 
-/* An option that the command does not take was not given. */
+/* An option that the command does not take reads as not given. */
 static int run_token(struct hx_invocation *inv)
 {
 	const struct hx_option_value *lease = hx_options_get(&inv->options, OPTION_LEASE);

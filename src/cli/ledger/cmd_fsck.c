@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_fsck.c - hapax fsck: verify the files of a file: store, explain what is wrong
- * with them, and repair only when the loss is accepted in so many words.
+ * cmd_fsck.c - hapax fsck: verify the files of a file: store and explain the damage. It repairs
+ * only if the loss is accepted explicitly.
  */
 #include <inttypes.h>
 #include <string.h>

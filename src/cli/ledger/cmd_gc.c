@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_gc.c - hapax gc: remove what has expired, now.
+ * cmd_gc.c - hapax gc: remove expired records now.
  *
- * A sweep is many short pieces of work; between two of them other users of the
- * store get their turn, and a signal is heard.
+ * A sweep is many short steps. Between two of them other users of the store get their turn, and a
+ * signal can stop it.
  */
 #include <inttypes.h>
 
@@ -92,12 +92,12 @@ static int run_gc(struct hx_invocation *inv)
 		return code;
 	hx_interrupt_watch();
 	code = sweep_all(inv, store, &total);
-	/* After it: what it settles, no lock needs to tell of. */
+	/* After the sweep: a claim that it settled needs no lock file. */
 	if (code == HX_EXIT_OK) {
 		hx_cmd_run_folders_find(&folders);
 		total.locks = hx_cmd_run_lock_gc(&folders, store, inv->settings.store_url);
 	}
-	/* What was removed stays removed, also when a signal ended it half-way. */
+	/* Removed records stay removed, even if a signal stopped the sweep. */
 	if (code == HX_EXIT_OK || code > HX_EXIT_SIGNAL) {
 		if (inv->settings.format == HX_FORMAT_JSON)
 			print_json(&inv->out, &total);

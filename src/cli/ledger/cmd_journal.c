@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_journal.c - hapax journal: what nodes let through while the store was away, and
- * what of it ran twice.
+ * cmd_journal.c - hapax journal: keys that ran while the store was unavailable, and which ran
+ * twice.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -24,7 +24,7 @@ enum {
 	JOURNALS_MAX = 256,
 };
 
-/* Tokens above this were given out by the journal; outage.h keeps them apart. */
+/* The journal issues tokens above this; outage.h keeps them apart. */
 #define JOURNAL_TOKEN (UINT64_C(1) << 52)
 
 struct listing {
@@ -132,9 +132,9 @@ struct reconciling {
 	struct hx_progress progress;
 	const char *journal;
 	uint64_t count; /* of this journal, so far */
-	uint64_t total; /* as many as it held at the beginning */
+	uint64_t total; /* in this journal at the beginning */
 	uint64_t rows;  /* that wait to be printed */
-	bool has_any;   /* of all journals */
+	bool has_any;   /* in any journal */
 	enum hapax_status status;
 };
 
@@ -254,7 +254,7 @@ static int run_reconcile(struct hx_invocation *inv, char **urls, size_t count)
 		if (code == HX_EXIT_OK && hx_interrupt_signal() != 0)
 			code = HX_EXIT_SIGNAL + hx_interrupt_signal();
 	}
-	/* After an error, too: what was settled until then is settled. */
+	/* Also after an error: keys settled so far stay settled. */
 	if (inv->settings.format == HX_FORMAT_TEXT && (code == HX_EXIT_OK || work.has_any))
 		print_counts(&reconcile);
 	hx_columns_done(&work.table);

@@ -2,9 +2,8 @@
 /*
  * cmd_keys.c - hapax keys: list the records.
  *
- * The listing is read and printed a page at a time: it needs the memory of one
- * page, shows the first rows at once, and ends between two rows when a signal, a
- * full disk or a reader that has gone asks for it.
+ * The listing is read and printed a page at a time. It needs the memory of one page and shows the
+ * first rows at once. A signal, a full disk or a closed reader stops it between two rows.
  */
 #include <inttypes.h>
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_stats.c - hapax stats: totals of a store, and what it decided lately.
+ * cmd_stats.c - hapax stats: totals of a store, and its recent decisions.
  *
- * The store hands out a row of counts per scope and hour, in no order. The rows of
- * the last 24 hours are gathered, sorted by scope and added up, whenever there is no
- * more room for one and at the end. A store that many processes share may have
- * counted more scopes than anybody reads; the last of them are shown as one.
+ * The store returns a row of counts per scope and hour, unordered. Rows of the last 24 hours are
+ * collected; when the buffer is full and at the end, they are sorted by scope and added up. A store
+ * shared by many processes may have more scopes than are useful; the last of them are shown as one.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -31,7 +30,7 @@ struct row {
 	uint64_t counts[HAPAX_DECISION_COUNT];
 };
 
-/* 46 MB at most: so many scopes, and as much room again for their hours. */
+/* 46 MB at most: this many scopes, and the same again for their hours. */
 enum { SCOPES_MAX = 64 * 1024, ROWS_MAX = 2 * SCOPES_MAX };
 
 static const char others[] = "other/other";
@@ -72,7 +71,7 @@ static size_t add_up(struct row *rows, size_t count)
 	return left + 1;
 }
 
-/* Make one row, the last, of all scopes above SCOPES_MAX. Returns how many are left. */
+/* Merge all scopes above SCOPES_MAX into the last row. Returns how many are left. */
 static size_t fold(struct row *rows, size_t count)
 {
 	for (size_t i = SCOPES_MAX; i < count; i++) {

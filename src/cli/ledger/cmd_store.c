@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_store.c - hapax store: what a store is, a copy of it, its tables, and what to do
- * after a backup was restored.
+ * cmd_store.c - hapax store: show, copy or migrate a store, or record a restored backup.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -33,7 +32,7 @@ static const struct {
 enum { GUARANTEE_SIZE = 512 };
 enum { CAPABILITIES = HX_COUNT(capabilities) };
 
-/* How much of the files lives, in percent. */
+/* The live share of the files, in percent. */
 static unsigned live_percent(const struct hapax_files *files)
 {
 	uint64_t bytes = files->log_bytes + files->class_bytes;
@@ -178,7 +177,7 @@ static int run_info(struct hx_invocation *inv, char **operands, size_t count)
 	status = hapax_store_stats(store, &stats, NULL, NULL, &err);
 	if (status == HAPAX_OK)
 		status = hapax_store_files(store, &files, &err);
-	/* Not every store has segments to speak of. */
+	/* Not every store has segments. */
 	if (status == HAPAX_ERR_UNSUPPORTED) {
 		files.size = 0;
 		status = HAPAX_OK;

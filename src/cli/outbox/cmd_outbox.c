@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_outbox.c - hapax outbox: events that commit with the change they tell of.
+ * cmd_outbox.c - hapax outbox: events that are committed with a database change.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -204,7 +204,7 @@ struct action {
 	const char *usage;
 	size_t operands_max;
 	int (*run)(struct hx_invocation *inv, char **operands, size_t count);
-	const char *description; /* as that of a command */
+	const char *description; /* like that of a command */
 };
 
 static const struct action actions[] = {
@@ -279,7 +279,7 @@ static const struct action *find_action(const char *name)
 	return NULL;
 }
 
-/* Whether a summary is of that action: "add, retry: ..."; without a name it is of all. */
+/* Does a summary belong to that action ("add, retry: ...")? Without a name it belongs to all. */
 static bool is_of(const char *summary, const char *name, const char **ret_rest)
 {
 	const char *colon = strstr(summary, ": ");
@@ -293,7 +293,7 @@ static bool is_of(const char *summary, const char *name, const char **ret_rest)
 	return place != NULL && place < colon;
 }
 
-/* An option that does nothing here was meant to do something. */
+/* Refuse an option without effect here: it was meant to have one. */
 static int check_options(const struct hx_invocation *inv, const struct action *action)
 {
 	for (size_t i = 0; i < inv->options.count; i++) {
@@ -371,7 +371,7 @@ static const struct command_example examples[] = {
 	{NULL, NULL},
 };
 
-/* The help of one action: its own options, and its own examples. */
+/* The help of one action: its own options and examples. */
 static const struct command *refine(const struct hx_options *given)
 {
 	static struct hx_option own_options[HX_COUNT(options)];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_outbox.h - what the actions of hapax outbox share.
+ * cmd_outbox.h - shared by the actions of hapax outbox.
  */
 #ifndef HX_CLI_OUTBOX_CMD_OUTBOX_H
 #define HX_CLI_OUTBOX_CMD_OUTBOX_H
@@ -42,16 +42,16 @@ enum hx_outbox_option {
 /* The text of an option, or NULL. */
 const char *hx_outbox_text(const struct hx_invocation *inv, enum hx_outbox_option option);
 
-/* A duration in ms; 0 when it was not given. HX_EXIT_USAGE after saying why. */
+/* A duration in ms; 0: not given. HX_EXIT_USAGE after a message. */
 int hx_outbox_duration(
 	const struct hx_invocation *inv, enum hx_outbox_option option, int64_t *ret_ms);
 
 bool hx_outbox_is_json(const struct hx_invocation *inv);
 
-/* --db, or HAPAX_DB. NULL after saying that it is missing. */
+/* --db, or HAPAX_DB. NULL after reporting that it is missing. */
 const char *hx_outbox_url(const struct hx_invocation *inv);
 
-/* Open it. HX_EXIT_OK, or another code after saying why. */
+/* Open it. HX_EXIT_OK, or another code after a message. */
 int hx_outbox_open(const struct hx_invocation *inv, struct hapax_outbox **ret_outbox);
 
 /* The actions. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_outbox_add.c - hapax outbox add: one event by hand.
+ * cmd_outbox_add.c - hapax outbox add: add one event manually.
  */
 #include <string.h>
 
@@ -9,7 +9,7 @@
 #include "cli/outbox/cmd_outbox.h"
 #include "cli/frame/report.h"
 
-/* Every --header NAME=VALUE. */
+/* Read every --header NAME=VALUE. */
 static int read_headers(
 	const struct hx_invocation *inv, struct hapax_field fields[HAPAX_OUTBOX_HEADERS_MAX],
 	size_t *ret_count)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_outbox_init.c - hapax outbox init: make the tables, and take over one that is there.
+ * cmd_outbox_init.c - hapax outbox init: create the tables, or adopt an existing one.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "cli/outbox/cmd_outbox.h"
 #include "cli/frame/report.h"
 
-/* One --column FIELD=NAME. */
+/* Read one --column FIELD=NAME. */
 static int set_column(
 	const struct hx_invocation *inv, struct hapax_outbox_table *table, const char *text)
 {
@@ -34,7 +34,7 @@ static int set_column(
 		if (strlen(fields[i].name) != (size_t)(equals - text) ||
 		    memcmp(fields[i].name, text, (size_t)(equals - text)) != 0)
 			continue;
-		/* Without a name there is no such column; a prefix may be empty. */
+		/* An empty name means that there is no such column; a prefix may be empty. */
 		*fields[i].column = equals[1] == '\0' ? NULL : equals + 1;
 		return HX_EXIT_OK;
 	}

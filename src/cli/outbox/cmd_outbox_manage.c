@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_outbox_manage.c - hapax outbox retry, park, purge, audit, rebuild: what people do about events.
+ * cmd_outbox_manage.c - hapax outbox retry, park, purge, audit and rebuild.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -29,7 +29,7 @@ static void print_count(struct hx_invocation *inv, const char *name, uint64_t co
 	hx_json_write_end(&json, '}');
 }
 
-/* The sum of what one call for each operand did; of none at all it is HX_EXIT_NO. */
+/* Add up the results of one call per operand; HX_EXIT_NO if the sum is 0. */
 static int for_each(
 	struct hx_invocation *inv, const char *name, const char *const *operands, size_t count,
 	enum hapax_status (*call)(
@@ -127,7 +127,7 @@ int hx_outbox_purge(struct hx_invocation *inv, char **operands, size_t count)
 		hx_progress_show(&progress, "%" PRIu64 " purged", purged);
 	}
 	hx_progress_done(&progress);
-	/* What is gone is gone, whatever came then. */
+	/* Purged events stay purged, even after a later error. */
 	if (code == HX_EXIT_OK || purged > 0)
 		print_count(inv, "purged", purged);
 	hapax_outbox_close(outbox);
@@ -245,7 +245,7 @@ static int is_there(struct audit *audit, struct hapax_bytes value, bool *ret)
 	return hx_report_error(audit->inv->command->name, &err);
 }
 
-/* In JSON a document each, as of other listings. */
+/* JSON form: one document each, as in other listings. */
 static void print_missing(struct audit *audit, struct hapax_bytes value)
 {
 	struct hx_json_write json;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_outbox_relay.c - hapax outbox relay: publish what is pending, until it is stopped.
+ * cmd_outbox_relay.c - hapax outbox relay: publish pending events until stopped.
  */
 #include <inttypes.h>
 #include <stdio.h>

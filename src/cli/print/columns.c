@@ -10,7 +10,7 @@
 
 #include "cli/print/text.h"
 
-/* A page of a thousand rows of the longest keys, all escaped. */
+/* A page of a thousand rows with the longest keys, all escaped. */
 enum { CELLS_SIZE_MAX = 64 * 1024 * 1024 };
 
 enum { GAP = 2 };
@@ -29,7 +29,7 @@ void hx_columns_done(struct hx_columns *table)
 	hx_buf_done(&table->cells);
 }
 
-/* Begin and end a cell; what stands between them is its text. */
+/* Begin and end a cell; text written in between is its content. */
 static void cell_begin(struct hx_columns *table, enum hx_colour colour)
 {
 	if (table->status == HAPAX_OK)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * out.c - standard output, with the first error kept.
+ * out.c - standard output that remembers its first error.
  */
 #include "cli/print/out.h"
 
@@ -39,7 +39,7 @@ static void note_failure(struct hx_out *out)
 
 void hx_out_write(struct hx_out *out, const void *data, size_t size)
 {
-	/* After a failure the rest would be a text with a hole in it. */
+	/* After a failure the rest would be text with a gap. */
 	if (out->os_errno != 0 || size == 0)
 		return;
 	if (fwrite(data, 1, size, out->file) != size)
@@ -120,14 +120,14 @@ int hx_out_finish(struct hx_out *out, const char *command, int code)
 {
 	struct hapax_error err;
 
-	/* A network file system may keep its complaint for the close. */
+	/* A network file system may report an error only at close. */
 	if (fclose(out->file) != 0)
 		note_failure(out);
 	if (out->os_errno == 0)
 		return code;
 	if (out->os_errno == EPIPE)
 		return HX_EXIT_SIGNAL + SIGPIPE;
-	/* A signal that ended the work also ended the write. */
+	/* The signal that ended the work also ended the write. */
 	if (out->os_errno == EINTR && code > HX_EXIT_SIGNAL)
 		return code;
 	(void)hx_error_set(

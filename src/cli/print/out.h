@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * out.h - standard output, with the first error kept.
+ * out.h - standard output that remembers its first error.
  *
- * A full disk behind a redirection shows only when the buffer is flushed, long
- * after the call that filled it; so every write goes through here, and
- * hx_out_finish() has the last word on the exit code.
+ * A full disk behind a redirection shows only at the flush, long after the call that filled the
+ * buffer. So every write goes through here, and hx_out_finish() has the last word on the exit code.
  */
 #ifndef HX_CLI_PRINT_OUT_H
 #define HX_CLI_PRINT_OUT_H
@@ -37,26 +36,26 @@ void hx_out_text(struct hx_out *out, const char *text);
 __attribute__((format(printf, 2, 3))) void hx_out_printf(
 	struct hx_out *out, const char *format, ...);
 
-/* Bytes of any origin, made safe for a terminal (text.h). */
+/* Write bytes of any origin, made safe for a terminal (text.h). */
 void hx_out_escaped(struct hx_out *out, struct hapax_bytes bytes);
 
-/* text in colour where there is any. */
+/* Write text in color, if colors are on. */
 void hx_out_coloured(struct hx_out *out, enum hx_colour colour, const char *text);
 
 void hx_out_spaces(struct hx_out *out, size_t count);
 
-/* Begin documents that are written to out, one a line. Its failures are out's. */
+/* Begin JSON documents on out, one a line. Their failures are out's. */
 void hx_out_json(struct hx_json_write *json, struct hx_out *out);
 
-/* The name of a field and blanks, up to where the values of all fields begin. */
+/* Write a field's name, padded to the column of the values. */
 void hx_out_field(struct hx_out *out, const char *name);
 
-/* Write what is buffered, before something is said on standard error. */
+/* Write the buffer, before a message on standard error. */
 void hx_out_flush(struct hx_out *out);
 
 /*
- * Flush and close. Returns code, unless output was lost: HX_EXIT_IO after saying
- * so, or in silence 128 + SIGPIPE when the reader has gone.
+ * Flush and close. Returns code, unless output was lost: HX_EXIT_IO after a message, or silently
+ * 128 + SIGPIPE if the reader has gone.
  */
 int hx_out_finish(struct hx_out *out, const char *command, int code);
 

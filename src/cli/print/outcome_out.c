@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outcome_out.c - what a claim or a check was told.
+ * outcome_out.c - print the answer to a claim or a check.
  */
 #include "cli/print/outcome_out.h"
 
@@ -28,7 +28,7 @@ int hx_outcome_out_exit(enum hapax_outcome outcome)
 	return HX_EXIT_SOFTWARE;
 }
 
-/* What only some answers have. A mark holds nothing, and has no use for a result. */
+/* Members that only some answers have. A mark holds no lease and needs no result. */
 static void write_holder(struct hx_json_write *json, const struct hapax_op *op)
 {
 	bool is_claim = op->type == HAPAX_OP_CLAIM;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_out.c - a record on the output.
+ * record_out.c - print a record.
  */
 #include "cli/print/record_out.h"
 
@@ -8,7 +8,7 @@
 
 #include "base/bytes.h"
 
-/* What is longer than allowed can only come from a damaged store; it is cut. */
+/* Only a damaged store can return a longer part; it is cut. */
 static size_t append_part(char *out, struct hapax_bytes part)
 {
 	size_t size = part.size < HX_SCOPE_PART_SIZE_MAX ? part.size : HX_SCOPE_PART_SIZE_MAX;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_out.h - a record on the output, for every command that shows one.
+ * record_out.h - print a record, for every command that shows one.
  */
 #ifndef HX_CLI_PRINT_RECORD_OUT_H
 #define HX_CLI_PRINT_RECORD_OUT_H
@@ -13,11 +13,11 @@
 
 enum { HX_SCOPE_SIZE_MAX = 2 * HX_SCOPE_PART_SIZE_MAX + 1 };
 
-/* "tenant/group" in out; returns its bytes. */
+/* Write "tenant/group" to out; returns its bytes. */
 struct hapax_bytes hx_record_out_scope(
 	struct hapax_bytes tenant, struct hapax_bytes group, char out[HX_SCOPE_SIZE_MAX]);
 
-/* The members key and scope, before those of hx_record_write_json() with HX_RECORD_JSON_BRIEF. */
+/* Write the members key and scope, before hx_record_write_json() with HX_RECORD_JSON_BRIEF. */
 void hx_record_out_name(
 	struct hx_json_write *json, struct hapax_bytes tenant, struct hapax_bytes group,
 	struct hapax_bytes key);

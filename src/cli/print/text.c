@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.c - bytes, times and sizes in the form in which people read them.
+ * text.c - bytes, times and sizes in readable form.
  */
 #include "cli/print/text.h"
 
@@ -69,7 +69,7 @@ size_t hx_text_columns(const char *text)
 {
 	size_t columns = 0;
 
-	/* Every byte but the continuations of a character. */
+	/* Count every byte except the continuations of a character. */
 	for (; *text != '\0'; text++)
 		columns += ((unsigned char)*text & 0xc0) != 0x80;
 	return columns;
@@ -82,7 +82,7 @@ void hx_text_time(int64_t ms, char out[HX_TEXT_SIZE])
 		return;
 	}
 	hx_clock_format_utc(ms, out);
-	/* The milliseconds are for programs. */
+	/* Milliseconds are for programs. */
 	memcpy(out + strlen("2026-11-15T20:22:15"), "Z", 2);
 }
 

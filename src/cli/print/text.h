@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * text.h - bytes, times and sizes in the form in which people read them.
+ * text.h - bytes, times and sizes in readable form.
  *
- * Text mode may show bytes that anybody put into a store. Control characters, characters
- * that are invisible or reorder others (hx_utf8_is_hidden()) and what is not UTF-8 are
- * shown as in C (\x1b), byte by byte, so that they cannot act on a terminal or make one
- * key look like another.
+ * The text form may show bytes from untrusted senders. Control characters, characters that are
+ * invisible or reorder others (hx_utf8_is_hidden()), and invalid UTF-8 are shown as in C (\x1b),
+ * byte by byte. They cannot act on a terminal or make one key look like another.
  *
  * Threads: any.
  */
@@ -23,19 +22,19 @@
 enum { HX_TEXT_UNIT_SIZE = 8 };
 
 /*
- * Take one character, or one byte that is no part of one, from the front of text,
- * which is not empty, and write it in its safe form. Returns the bytes taken.
+ * Take one character, or one byte that is not part of one, from the front of text, which is not
+ * empty. Write its safe form. Returns the bytes taken.
  */
 size_t hx_text_unit(struct hapax_bytes text, char out[HX_TEXT_UNIT_SIZE]);
 
-/* As hx_text_unit(), but a backslash is doubled: the form can be read back. */
+/* Like hx_text_unit(), but a backslash is doubled, so that the form is reversible. */
 size_t hx_text_unit_exact(struct hapax_bytes text, char out[HX_TEXT_UNIT_SIZE]);
 
-/* Append text in exact safe form. LIMIT, NO_MEMORY: part of it may stand in buf. */
+/* Append text in exact safe form. LIMIT, NO_MEMORY: buf may hold part of it. */
 struct hapax_buf;
 enum hapax_status hx_text_escape(struct hapax_buf *buf, struct hapax_bytes text);
 
-/* How many columns a terminal needs for it, one a character. */
+/* How many terminal columns it needs, one per character. */
 size_t hx_text_columns(const char *text);
 
 enum { HX_TEXT_SIZE = 48 };

@@ -45,7 +45,7 @@ static const struct hx_option options[] = {
 	{.name = NULL},
 };
 
-/* Too large for a stack: buffers for output, paths. */
+/* Too large for a stack: output buffers and paths. */
 static struct {
 	struct hx_cmd_run_plan plan;
 	struct hx_cmd_run_ledger ledger;
@@ -62,7 +62,7 @@ static int fail(struct hx_cmd_run_report *report, const struct hapax_error *err)
 	return HX_EXIT_WRAPPER;
 }
 
-/* It did not start: nothing happened, and the next one may try. */
+/* The command did not start: nothing happened, and the next run may try. */
 static void give_up(struct hx_cmd_run_report *report)
 {
 	struct hx_cmd_run_ledger *ledger = &run_state.ledger;
@@ -84,7 +84,7 @@ static int tell_not_started(const struct hx_cmd_run_report *report)
 	return report->err.status == HAPAX_ERR_INVALID ? HX_EXIT_NOT_STARTED : HX_EXIT_WRAPPER;
 }
 
-/* Start the command, if the claim is still ours when it comes to that. */
+/* Start the command, if the claim is still ours by then. */
 static enum hapax_status start(struct hx_cmd_run_ledger *ledger, struct hapax_error *err)
 {
 	const struct hx_cmd_run_folders *folders = &run_state.folders;
@@ -104,7 +104,7 @@ static enum hapax_status start(struct hx_cmd_run_ledger *ledger, struct hapax_er
 	return status;
 }
 
-/* Nothing is held any more: whoever reads us may take any time, and a signal ends us. */
+/* Nothing is held any more: the reader of our output may be slow, and a signal ends us. */
 static void let_go(struct hx_cmd_run_report *report)
 {
 	struct hx_cmd_run_ledger *ledger = &run_state.ledger;

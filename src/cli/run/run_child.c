@@ -2,11 +2,11 @@
 /*
  * run_child.c - the command while it runs.
  *
- * One loop waits for: signals (one of them says that the command has ended), the
- * store's answer to a renewal, output of the command when we hold none, room in our
- * own output when we hold some; and for the earliest of: renewal, timeout, KILL after
- * TERM, and after the end the time for which late output is waited for. Messages of our
- * own go the way of its standard error: nothing here waits for a write, see run_output.h.
+ * One loop waits for signals (SIGCHLD among them), the store's answer to a renewal, output of the
+ * command when we hold none, and room in our own output when we hold some. Its timeout is the
+ * earliest of renewal, command timeout, KILL after TERM and, after the end, the limit for late
+ * output. Our own messages share the path of the command's standard error: nothing here waits for a
+ * write, see run_output.h.
  */
 #include "cli/run/run_child.h"
 
@@ -26,23 +26,23 @@
 
 enum {
 	/*
-	 * A descendant that outlives the command and keeps its output open, as a daemon
-	 * may, is not waited for longer than this.
+	 * Limit on the wait for a descendant, such as a daemon, that outlives the command and keeps
+	 * its output open.
 	 */
 	DRAIN_MS = 1000,
-	/* How long a reader that takes nothing is waited for once we were asked to end. */
+	/* How long to wait for a reader that takes nothing once we were asked to end. */
 	PATIENCE_MS = 1000,
-	/* How often a stopped group is looked at until it is empty. */
+	/* How often to check whether a stopped group is empty. */
 	GROUP_MS = 20,
 	VARIABLE_SIZE = HX_KEY_SIZE_MAX + 32,
 };
 
-/* Of hx_cmd_run_child.notes. */
+/* Bits of hx_cmd_run_child.notes. */
 enum {
 	NOTE_LAPSED = 1 << 0,
 	NOTE_FENCED = 1 << 1,
 	NOTE_TERMINAL = 1 << 2,
-	NOTE_TERMINAL_SAID = 1 << 3, /* not to be said, but not again either */
+	NOTE_TERMINAL_SAID = 1 << 3, /* not pending, and not to be repeated */
 	NOTES_TO_SAY = NOTE_LAPSED | NOTE_FENCED | NOTE_TERMINAL,
 };
 
@@ -155,14 +155,14 @@ static bool has_pending(const struct hx_cmd_run_stream *stream)
 	return stream->at < stream->size;
 }
 
-/* Pass on what is held. Whatever goes wrong with our output, the command goes on. */
+/* Write held output. If our output fails, the command continues. */
 static void pass_on(struct hx_cmd_run_stream *stream)
 {
 	stream->at += hx_cmd_run_output_write(
 		&stream->to, stream->data + stream->at, stream->size - stream->at);
 }
 
-/* How much may be taken in now: while it runs, only when all before has been passed on. */
+/* How much may be read now. While the command runs: only after all earlier output was written. */
 static size_t room_in(const struct hx_cmd_run_child *child, const struct hx_cmd_run_stream *stream)
 {
 	size_t left = sizeof(stream->data) - stream->size;
@@ -176,7 +176,7 @@ static size_t room_in(const struct hx_cmd_run_child *child, const struct hx_cmd_
 	return left < HX_RUN_CHUNK_SIZE ? left : HX_RUN_CHUNK_SIZE;
 }
 
-/* Take in some output. False: there is none now, or no room for it. */
+/* Read some output. False: there is none now, or no room for it. */
 static bool take_in(struct hx_cmd_run_child *child, struct hx_cmd_run_stream *stream)
 {
 	size_t room = room_in(child, stream);
@@ -218,12 +218,12 @@ static void stop(struct hx_cmd_run_child *child, enum hx_run_stop why)
 	if (!is_first || child->has_ended)
 		return;
 	signal_child(child, SIGTERM);
-	/* One that was stopped would never see it. */
+	/* A stopped command would never see the signal. */
 	signal_child(child, SIGCONT);
 	child->kill_at_ns = hx_stream_after_ms(child->plan->kill_after_ms);
 }
 
-/* The command has ended; is there more of its group, which we have asked to end too? */
+/* The command has ended. Is any process of its group, which we also asked to end, alive? */
 static bool group_lives(const struct hx_cmd_run_child *child)
 {
 	return child->stop != HX_RUN_STOP_NONE && child->group != 0 &&
@@ -247,7 +247,7 @@ static void look_for_end(struct hx_cmd_run_child *child)
 	child->drain_until_ns = hx_stream_after_ms(DRAIN_MS);
 }
 
-/* It is in the background and wants the terminal: it would wait for ever, in silence. */
+/* A background command that wants the terminal would wait forever, in silence. */
 static void look_for_stop(struct hx_cmd_run_child *child)
 {
 	int number = child->has_ended ? 0 : hx_process_stopped(child->pid);
@@ -274,7 +274,7 @@ static void take_signals(struct hx_cmd_run_child *child)
 		}
 		if (hx_cmd_run_signal_is_end(signal.number))
 			child->asked = signal.number;
-		/* The terminal has told everybody in its foreground group. */
+		/* The terminal has signaled its whole foreground group. */
 		if (child->group != 0 || !signal.is_from_terminal)
 			signal_child(child, signal.number);
 		if (child->was_stopped && hx_cmd_run_signal_is_end(signal.number))
@@ -283,10 +283,9 @@ static void take_signals(struct hx_cmd_run_child *child)
 }
 
 /*
- * The store says that the claim is not ours any more. That does not mean that it is
- * somebody else's: the command may have completed its own key, and that may have expired by
- * now; a sweep may have given the claim up, or a person have forgotten it. Only one that
- * runs instead is a reason to stop it.
+ * The store says that the claim is no longer ours. The key may still have no other holder: the
+ * command may have completed its own key, which then expired; a sweep may have given the claim up;
+ * a person may have forgotten the key. Only a run that took over is a reason to stop the command.
  */
 static void watch_key(struct hx_cmd_run_child *child)
 {
@@ -307,7 +306,7 @@ static void watch_key(struct hx_cmd_run_child *child)
 	}
 }
 
-/* What is due by the clock. */
+/* Do what is due by the clock. */
 static void take_time(struct hx_cmd_run_child *child)
 {
 	int64_t now_ns = hx_clock_mono_ns();
@@ -335,7 +334,7 @@ static void take_time(struct hx_cmd_run_child *child)
 	}
 }
 
-/* Put a message behind what is held of standard error. */
+/* Append a message to the held standard error. */
 static void say(struct hx_cmd_run_child *child, const char *message)
 {
 	struct hx_cmd_run_stream *stream = &child->streams[1];
@@ -348,10 +347,7 @@ static void say(struct hx_cmd_run_child *child, const char *message)
 	stream->size += size;
 }
 
-/*
- * Between two pieces of the command's own output. They are written as it is: when there
- * is room.
- */
+/* Queue messages between two pieces of the command's output, to be written when there is room. */
 static void say_notes(struct hx_cmd_run_child *child)
 {
 	struct hx_cmd_run_stream *stream = &child->streams[1];
@@ -371,7 +367,7 @@ static void say_notes(struct hx_cmd_run_child *child)
 	child->notes &= ~(unsigned)NOTES_TO_SAY;
 }
 
-/* Late output has had its time: what is not there now does not come any more. */
+/* The time for late output is over: stop reading. */
 static void end_late_output(struct hx_cmd_run_child *child)
 {
 	if (hx_clock_mono_ns() < child->drain_until_ns)
@@ -385,7 +381,7 @@ static void end_late_output(struct hx_cmd_run_child *child)
 	}
 }
 
-/* Nothing more comes from it; what we hold may still have to be written. */
+/* The command writes nothing more; we may still hold output. */
 static bool is_over(const struct hx_cmd_run_child *child)
 {
 	if (!child->has_ended || (child->kill_at_ns != INT64_MAX && group_lives(child)))
@@ -408,7 +404,7 @@ static int64_t next_ns(const struct hx_cmd_run_child *child)
 	return next;
 }
 
-/* Wait for more of a stream, if there is room for it. -1: not. */
+/* Poll a stream for input, if there is room for it. fd -1: no. */
 static struct pollfd wait_in(
 	const struct hx_cmd_run_child *child, const struct hx_cmd_run_stream *stream)
 {
@@ -416,7 +412,7 @@ static struct pollfd wait_in(
 		.fd = room_in(child, stream) > 0 ? stream->from : -1, .events = POLLIN};
 }
 
-/* Wait for room for what is held of a stream. -1: nothing is. */
+/* Poll for room for the held output of a stream. fd -1: none is held. */
 static struct pollfd wait_out(const struct hx_cmd_run_stream *stream)
 {
 	return (struct pollfd){.fd = has_pending(stream) ? stream->to.fd : -1, .events = POLLOUT};
@@ -443,7 +439,7 @@ void hx_cmd_run_child_run(struct hx_cmd_run_child *child)
 			if (fds[2 + i].revents != 0)
 				(void)take_in(child, &child->streams[i]);
 		}
-		/* After the output that was there before it: the end comes last. */
+		/* After the output that preceded it: the end comes last. */
 		if (fds[0].revents != 0)
 			take_signals(child);
 		take_time(child);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_claim.c - from a key to the right to run it.
+ * run_claim.c - claim a key for a run.
  */
 #include "cli/run/run_claim.h"
 
@@ -15,12 +15,12 @@
 
 enum {
 	/*
-	 * Others run in other processes and cannot wake us: we ask, at first soon, for a
-	 * short command is soon done, then less and less often.
+	 * Runs in other processes cannot wake us, so we poll: soon at first, because a short
+	 * command is soon done, then less and less often.
 	 */
 	WAIT_MS_MIN = 10,
 	WAIT_MS_MAX = 250,
-	/* While another process on this host decides: a few milliseconds as a rule. */
+	/* While another process on this host decides: usually a few milliseconds. */
 	BUSY_MS = 10,
 	LOOKS_MAX = 200,
 };
@@ -40,7 +40,7 @@ static bool is_mismatch(const struct hx_cmd_run_ledger *ledger)
 		0;
 }
 
-/* What a claim would answer if it knew who lives here. */
+/* Set the answer that a claim would give if it knew which runs are alive here. */
 static void answer_held(struct hx_cmd_run_claim *claim)
 {
 	struct hx_cmd_run_ledger *ledger = claim->ledger;
@@ -52,7 +52,7 @@ static void answer_held(struct hx_cmd_run_claim *claim)
 	}
 	if (ledger->seen.outcome != HAPAX_OUTCOME_FOUND)
 		ledger->record = (struct hapax_record){.token = 0};
-	/* Of an earlier claim, whose record is gone or has failed, nothing more is known. */
+	/* An earlier claim, whose record is gone or failed, has nothing more to report. */
 	if (!is_claimed(ledger)) {
 		ledger->seen.lease_left_ms = 0;
 		ledger->record.owner = HX_BYTES_LIT("a process on this host");
@@ -60,7 +60,7 @@ static void answer_held(struct hx_cmd_run_claim *claim)
 	ledger->seen.outcome = HAPAX_OUTCOME_IN_PROGRESS;
 }
 
-/* The holder died on this host. OK also when somebody else was faster. */
+/* The holder died on this host. OK also if another process was faster. */
 static enum hapax_status give_back(struct hx_cmd_run_claim *claim)
 {
 	enum hapax_status status = hx_cmd_run_ledger_give_back(
@@ -69,7 +69,7 @@ static enum hapax_status give_back(struct hx_cmd_run_claim *claim)
 	return status == HAPAX_ERR_FENCED ? HAPAX_OK : status;
 }
 
-/* May a claim acquire what was seen? Others only answer, whoever has the lock. */
+/* May a claim acquire this record? Other records only give an answer, whatever the lock. */
 static bool may_acquire(const struct hx_cmd_run_ledger *ledger)
 {
 	return ledger->seen.outcome != HAPAX_OUTCOME_FOUND ||
@@ -77,19 +77,19 @@ static bool may_acquire(const struct hx_cmd_run_ledger *ledger)
 		 ledger->record.state != HAPAX_STATE_PARKED);
 }
 
-/* What one look led to. */
+/* The result of one look. */
 enum step { STEP_AGAIN, STEP_ANSWERED, STEP_CLAIM };
 
 /*
- * Somebody on this host has the lock. One who runs has noted it there; one who only
- * decides has claimed in a moment, or gone.
+ * Another process on this host has the lock. If it runs, its note is there. If it only decides, it
+ * will have claimed or left in a moment.
  */
 static enum step meet_busy(struct hx_cmd_run_claim *claim)
 {
 	struct hx_cmd_run_ledger *ledger = claim->ledger;
 	bool is_alive = is_claimed(ledger) && ledger->seen.lease_left_ms > 0;
 
-	/* Seen twice, for whoever asks about a free lock holds it for an instant. */
+	/* Seen twice, because a process that probes a free lock holds it for an instant. */
 	if (!is_alive && (claim->lock->claim_count == 0 || claim->held_looks++ == 0))
 		return STEP_AGAIN;
 	answer_held(claim);
@@ -97,8 +97,8 @@ static enum step meet_busy(struct hx_cmd_run_claim *claim)
 }
 
 /*
- * Look, with the lock in hand unless somebody has it: what is seen without it may be old. Say
- * what to do.
+ * Look with the lock held, unless another process has it: a record read without it may be old.
+ * Returns the next step.
  */
 static enum hapax_status look(struct hx_cmd_run_claim *claim, enum step *ret)
 {
@@ -127,7 +127,7 @@ static int64_t after_failures(int64_t first_ms, int64_t last_ms, uint64_t failur
 	return hx_stream_after_ms(hx_backoff(first_ms, last_ms, failures, hx_random_u64()));
 }
 
-/* Let time pass. False: a signal asks us to go. */
+/* Sleep. False: a signal asks us to end. */
 static bool pause_until(struct hx_cmd_run_claim *claim, int64_t deadline_ns)
 {
 	struct pollfd signals = {.fd = claim->ledger->signal_fd, .events = POLLIN};
@@ -138,8 +138,8 @@ static bool pause_until(struct hx_cmd_run_claim *claim, int64_t deadline_ns)
 }
 
 /*
- * The right to run, and not the lock: what only answered a moment ago, because it was done
- * or parked, has expired or been resolved since. HELD here by somebody: give it back.
+ * The claim was acquired without the lock: a record that was done or parked a moment ago has
+ * expired or been resolved since. If another process here holds the lock, give the claim back.
  */
 static enum hapax_status lock_late(struct hx_cmd_run_claim *claim, enum step *ret)
 {
@@ -150,7 +150,7 @@ static enum hapax_status lock_late(struct hx_cmd_run_claim *claim, enum step *re
 		claim->ledger, HAPAX_RUN_TRANSIENT, NULL, "it was not started", &claim->err);
 }
 
-/* Look until it is clear, and claim. */
+/* Look until the state is clear, then claim. */
 static enum hapax_status look_and_claim(struct hx_cmd_run_claim *claim, enum step *ret)
 {
 	enum hapax_status status = look(claim, ret);
@@ -179,7 +179,10 @@ static enum hapax_status ask(struct hx_cmd_run_claim *claim)
 		    !pause_until(claim, after_failures(BUSY_MS, BUSY_MS, 0)))
 			break;
 	}
-	/* Somebody is about to start it and does not get on: as good as in progress. */
+	/*
+	 * Another process is about to start the command but makes no progress: treat it as in
+	 * progress.
+	 */
 	if (status == HAPAX_OK && step == STEP_AGAIN)
 		answer_held(claim);
 	if (status != HAPAX_OK || claim->ledger->seen.outcome != HAPAX_OUTCOME_ACQUIRED)

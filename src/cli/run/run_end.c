@@ -16,13 +16,13 @@ static enum hapax_run_outcome judge(const struct hx_cmd_run_child *child)
 		return HAPAX_RUN_AMBIGUOUS;
 	if (child->end.signal == 0 && child->plan->is_success[child->end.exit_code])
 		return HAPAX_RUN_OK;
-	/* Somebody ended it from outside: that is no failure of its own. */
+	/* A signal through us ended it: that is not a failure of the command. */
 	if (child->plan->keep_on_fail && child->asked == 0)
 		return HAPAX_RUN_DEFINITIVE;
 	return HAPAX_RUN_TRANSIENT;
 }
 
-/* What the next one who looks at the key reads. */
+/* The text that the next reader of the key's record sees. */
 static void explain_end(const struct hx_cmd_run_child *child, char out[WHY_SIZE])
 {
 	if (child->is_lost)
@@ -35,14 +35,14 @@ static void explain_end(const struct hx_cmd_run_child *child, char out[WHY_SIZE]
 		(void)snprintf(out, WHY_SIZE, "exit status %d", child->end.exit_code);
 }
 
-/* The command's own status, as a shell tells it. */
+/* The command's own status, as a shell reports it. */
 static int exit_of(const struct hx_cmd_run_child *child)
 {
 	if (child->is_lost || child->stop == HX_RUN_STOP_FENCED)
 		return HX_EXIT_WRAPPER;
 	if (child->end.signal > 0)
 		return HX_EXIT_SIGNAL + child->end.signal;
-	/* Ended by us, it may still say that all is well: we do not know that. */
+	/* We stopped the command. Its status 0 does not prove success. */
 	if (child->stop == HX_RUN_STOP_TIMEOUT && child->end.exit_code == 0)
 		return HX_EXIT_WRAPPER;
 	return child->end.exit_code;
@@ -62,7 +62,7 @@ void hx_cmd_run_end_store(struct hx_cmd_run_report *report, struct hx_cmd_run_ch
 	report->signal = child->is_lost ? 0 : child->end.signal;
 	report->is_fenced = child->stop == HX_RUN_STOP_FENCED;
 	if (report->is_fenced) {
-		/* Changes nothing; but the core must have ended for the store to be closed. */
+		/* Changes nothing, but the core must end before the store is closed. */
 		(void)hx_cmd_run_ledger_finish(
 			ledger, HAPAX_RUN_TRANSIENT, NULL, "another run took over", NULL);
 		return;
@@ -81,7 +81,7 @@ void hx_cmd_run_end_store(struct hx_cmd_run_report *report, struct hx_cmd_run_ch
 		 report->standing == HX_RUN_STANDING_COMPLETED);
 }
 
-/* Its token was refused, and why depends on who has the key. */
+/* The token was refused. The message depends on which claim has the key. */
 static int tell_refused(struct hx_cmd_run_report *report, const char *name)
 {
 	switch (report->standing) {

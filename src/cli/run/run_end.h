@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_end.h - how the command ended: judged, stored, told; in this order.
+ * run_end.h - how the command ended: judge, store, report, in this order.
  */
 #ifndef HX_CLI_RUN_RUN_END_H
 #define HX_CLI_RUN_RUN_END_H
@@ -8,10 +8,10 @@
 #include "cli/run/run_child.h"
 #include "cli/run/run_report.h"
 
-/* Store how it ended, whoever reads our output. Says nothing. */
+/* Store how it ended, whether or not our output is read. Prints nothing. */
 void hx_cmd_run_end_store(struct hx_cmd_run_report *report, struct hx_cmd_run_child *child);
 
-/* Say what went wrong with it. The exit code. */
+/* Report what went wrong. Returns the exit code. */
 int hx_cmd_run_end_tell(struct hx_cmd_run_report *report, const struct hx_cmd_run_child *child);
 
 #endif

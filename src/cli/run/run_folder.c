@@ -10,7 +10,7 @@
 
 #include "cli/frame/environment.h"
 
-/* A path that is too long does not count. */
+/* A path that is too long is skipped. */
 __attribute__((format(printf, 2, 3))) static void add(
 	struct hx_cmd_run_folders *folders, const char *format, ...)
 {
@@ -32,18 +32,18 @@ void hx_cmd_run_folders_find(struct hx_cmd_run_folders *folders)
 	const char *home = hx_environment_home(room);
 
 	folders->count = 0;
-	/* By the specification a relative path is ignored. */
+	/* The specification says to ignore a relative path. */
 	if (runtime != NULL && runtime[0] == '/')
 		add(folders, "%s/hapax/run", runtime);
 	if (state != NULL && state[0] == '/')
 		add(folders, "%s/hapax/run", state);
 	else if (home != NULL)
 		add(folders, "%s/.local/state/hapax/run", home);
-	/* A system service has neither. */
+	/* A system service has neither variable. */
 	if (geteuid() == 0)
 		add(folders, "/run/hapax/run");
 	folders->make_count = folders->count;
-	/* Where a session of the same user keeps its own; cron is not told. */
+	/* A session of the same user keeps its locks here; cron lacks the variable. */
 	if (runtime == NULL)
 		add(folders, "/run/user/%u/hapax/run", (unsigned)geteuid());
 }

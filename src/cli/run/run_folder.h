@@ -7,21 +7,21 @@
 
 #include <stddef.h>
 
-/* PATH_MAX of Linux, as for files everywhere here. */
+/* PATH_MAX of Linux, as for all files here. */
 enum { HX_RUN_PATH_SIZE = 4096 };
 enum { HX_RUN_FOLDERS_MAX = 4 };
 
 /*
- * A lock is made in the first folder that can be used, and looked for in all of them: a
- * shell has XDG_RUNTIME_DIR, cron has not.
+ * A lock is created in the first usable folder, and looked for in all of them: a shell has
+ * XDG_RUNTIME_DIR, cron does not.
  */
 struct hx_cmd_run_folders {
 	char paths[HX_RUN_FOLDERS_MAX][HX_RUN_PATH_SIZE];
-	size_t make_count; /* in these one may be made */
+	size_t make_count; /* a lock may be created in these */
 	size_t count;
 };
 
-/* From the environment. May find none. */
+/* Read the environment. May find no folder. */
 void hx_cmd_run_folders_find(struct hx_cmd_run_folders *folders);
 
 #endif

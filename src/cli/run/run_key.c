@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_key.c - the key of a run that is not given as it is.
+ * run_key.c - derive the key of a run.
  */
 #include "cli/run/run_key.h"
 
@@ -18,7 +18,7 @@
 
 static const char file_prefix[] = "file:";
 
-/* A document that is read for a field of it, and what that takes. */
+/* Limit for a document that is read for one of its fields. */
 enum { DOCUMENT_SIZE_MAX = 16 * 1024 * 1024 };
 static const size_t scratch_max = (size_t)40 * DOCUMENT_SIZE_MAX;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_key.h - the key of a run that is not given as it is.
+ * run_key.h - derive the key of a run.
  */
 #ifndef HX_CLI_RUN_RUN_KEY_H
 #define HX_CLI_RUN_RUN_KEY_H
@@ -11,12 +11,12 @@
 
 #include "cli/run/run_stdin.h"
 
-/* Does --key-from with this text read standard input? HX_EXIT_USAGE after saying why not. */
+/* Does --key-from with this text read standard input? HX_EXIT_USAGE after a message. */
 int hx_cmd_run_key_needs_stdin(const char *command, const char *text, bool *ret);
 
 /*
- * Make the key that text describes: args, stdin, file:PATH or a strategy (key.h).
- * input is NULL unless it is needed. HX_EXIT_OK, or another code after saying why.
+ * Make the key that text describes: args, stdin, file:PATH or a strategy (key.h). input is NULL
+ * unless it is needed. HX_EXIT_OK, or another code after a message.
  */
 int hx_cmd_run_key_make(
 	const char *command, const char *text, const char *const *argv,

@@ -15,13 +15,13 @@
 #include "cli/run/run_signal.h"
 
 enum {
-	/* Between two tries of what a reopened store did not take. */
+	/* Pause between retries of an operation that the reopened store refused. */
 	REPEAT_MS = 200,
-	/* A full store is given this part of a lease to take a result with its body. */
+	/* A full store gets this fraction of a lease to accept a result with its body. */
 	SHORTEN_PART = 3,
 };
 
-/* A lease goes on while the machine is suspended, and so does this clock. */
+/* A lease continues while the machine is suspended, and so does this clock. */
 static int64_t boot_ms(void)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
@@ -29,7 +29,7 @@ static int64_t boot_ms(void)
 	return clock->boot_ms(clock->context);
 }
 
-/* From any thread. A pipe that is full wakes as well as one byte. */
+/* Called from any thread. A full pipe wakes as well as one byte. */
 static void wake(void *context)
 {
 	const struct hx_cmd_run_ledger *ledger = context;
@@ -79,7 +79,7 @@ int hx_cmd_run_ledger_open(
 	return code == HX_EXIT_OK ? make_processor(ledger) : code;
 }
 
-/* A run that we left before it ended still uses all of this; the process ends. */
+/* A run that we left before it ended still uses all of this; the process ends anyway. */
 static bool is_in_use(const struct hx_cmd_run_ledger *ledger)
 {
 	return ledger->run != NULL && !ledger->has_ended;
@@ -131,7 +131,7 @@ enum hapax_status hx_cmd_run_ledger_look(struct hx_cmd_run_ledger *ledger, struc
 	return look_in(ledger, ledger->store, &ledger->seen, err);
 }
 
-/* Bytes of an answer, which are borrowed, as bytes of ours. No memory: none. */
+/* Copy the borrowed bytes of an answer. Without memory: empty. */
 static struct hapax_bytes run_ledger_keep(
 	struct hx_cmd_run_ledger *ledger, struct hapax_bytes bytes)
 {
@@ -157,7 +157,7 @@ static void keep_answer(struct hx_cmd_run_ledger *ledger, const struct hapax_ans
 	ledger->record = (struct hapax_record){.token = answer->token, .result = *result};
 	memcpy(ledger->record.attempt_id, answer->attempt_id, sizeof(answer->attempt_id));
 	hx_buf_clear(&ledger->buf);
-	/* All at once, so that nothing that was kept moves. */
+	/* Reserve all at once, so that bytes already kept do not move. */
 	if (hx_buf_reserve(
 		    &ledger->buf,
 		    answer->owner.size + answer->error.size + result->headers.size +
@@ -172,7 +172,7 @@ static void keep_answer(struct hx_cmd_run_ledger *ledger, const struct hapax_ans
 	ledger->record.result.body = run_ledger_keep(ledger, result->body);
 }
 
-/* Within tick. */
+/* Called within tick. */
 static void step(
 	struct hapax_run *run, enum hapax_step step, const struct hapax_answer *answer,
 	void *context)
@@ -222,7 +222,7 @@ void hx_cmd_run_ledger_tick(struct hx_cmd_run_ledger *ledger)
 	ledger->due_ns = hx_stream_after_ms(due_ms > now_ms ? due_ms - now_ms : 1);
 }
 
-/* Did a signal come that asks us to end? */
+/* Did a signal ask us to end? */
 static bool is_asked_to_go(struct hx_cmd_run_ledger *ledger)
 {
 	if (ledger->asked == 0)
@@ -230,7 +230,7 @@ static bool is_asked_to_go(struct hx_cmd_run_ledger *ledger)
 	return ledger->asked != 0;
 }
 
-/* The core tells a status; the words are ours. */
+/* The core returns a status; the message is ours. */
 static enum hapax_status describe(enum hapax_status status, struct hapax_error *err)
 {
 	if (status == HAPAX_OK)
@@ -268,7 +268,7 @@ enum hapax_status hx_cmd_run_ledger_give_back(
 	return hapax_store_run(ledger->store, &op, 1, err);
 }
 
-/* Our lease is over by our own count: have it renewed, and learn whether it is still ours. */
+/* By our own clock the lease has lapsed. Renew it, and learn whether it is still ours. */
 static enum hapax_status renew_first(struct hx_cmd_run_ledger *ledger, struct hapax_error *err)
 {
 	int64_t end_ns = hx_stream_after_ms(ledger->plan->lease_ms);
@@ -299,11 +299,13 @@ enum hapax_status hx_cmd_run_ledger_confirm(
 {
 	enum hapax_status status;
 
-	/* Sooner nobody can have taken over, whatever the store's clock did meanwhile. */
+	/* Before this no other run can have taken over, whatever the store's clock did. */
 	if (boot_ms() - ledger->claimed_ms < ledger->plan->lease_ms / 3)
 		return HAPAX_OK;
 	status = read_claim(ledger, err);
-	/* What was read is old by now: the lease says how long nobody could take over. */
+	/*
+	 * The record read may be old by now. The lease says how long no other run could take over.
+	 */
 	if (status == HAPAX_OK && !hapax_run_may_begin(ledger->run))
 		status = renew_first(ledger, err);
 	return status;
@@ -313,7 +315,7 @@ enum hx_cmd_run_standing hx_cmd_run_ledger_standing(struct hx_cmd_run_ledger *le
 {
 	struct hapax_op op;
 
-	/* What is done may have expired by now. */
+	/* A completed record may have expired by now. */
 	if (ledger->is_completed)
 		return HX_RUN_STANDING_COMPLETED;
 	if (ledger->store == NULL || look_in(ledger, ledger->store, &op, NULL) != HAPAX_OK)
@@ -327,8 +329,8 @@ enum hx_cmd_run_standing hx_cmd_run_ledger_standing(struct hx_cmd_run_ledger *le
 }
 
 /*
- * A handle that saw an I/O error answers nothing any more; a new one may. The old one
- * goes first: some stores have one owner. Our run has ended, so the core can go, too.
+ * A handle that saw an I/O error stops answering; a new one may work. Close the old one first,
+ * because some stores have one owner. Our run has ended, so the core can be closed too.
  */
 static struct hapax_store *reopen(struct hx_cmd_run_ledger *ledger)
 {
@@ -360,7 +362,7 @@ static bool is_settled(enum hapax_status status)
 		status == HAPAX_ERR_UNSUPPORTED;
 }
 
-/* Let some time pass. False: the end has come, or we are asked to go. */
+/* Sleep. False: the deadline has passed, or we are asked to end. */
 static bool may_repeat(struct hx_cmd_run_ledger *ledger, int64_t end_ns)
 {
 	struct pollfd signals = {.fd = ledger->signal_fd, .events = POLLIN};
@@ -372,7 +374,7 @@ static bool may_repeat(struct hx_cmd_run_ledger *ledger, int64_t end_ns)
 	return !is_asked_to_go(ledger);
 }
 
-/* When our lease ends, as the store tells it; in the worst case it has just begun. */
+/* When our lease ends, by the store's clock. Worst case: it has just begun. */
 static int64_t lease_end_ns(struct hx_cmd_run_ledger *ledger, struct hapax_store *store)
 {
 	struct hapax_op op;
@@ -382,7 +384,7 @@ static int64_t lease_end_ns(struct hx_cmd_run_ledger *ledger, struct hapax_store
 	return hx_stream_after_ms(op.lease_left_ms);
 }
 
-/* No room for the output: that it is done matters more. */
+/* No room for the output: it matters more that the key is marked done. */
 static enum hapax_status complete_without_body(
 	struct hx_cmd_run_ledger *ledger, const struct hapax_op *complete, struct hapax_error *err)
 {
@@ -399,7 +401,7 @@ static enum hapax_status complete_without_body(
 	return status;
 }
 
-/* Apply op; a result that does not fit goes without its body. */
+/* Apply op; a result that does not fit is stored without its body. */
 static enum hapax_status apply(
 	struct hx_cmd_run_ledger *ledger, const struct hapax_op *op, struct hapax_error *err)
 {
@@ -412,9 +414,9 @@ static enum hapax_status apply(
 }
 
 /*
- * The core goes on offering the whole result until the lease ends. Had it been full all
- * the time, somebody could take over before less was tried. Whoever comes second finds
- * it done with our token, and that is as good.
+ * The core offers the whole result until the lease ends. If the store stayed full, another run
+ * could take over before a shorter result was tried. If both arrive, the second finds the key done
+ * with our token, which is just as good.
  */
 static void shorten(struct hx_cmd_run_ledger *ledger, const struct hapax_op *op)
 {
@@ -425,8 +427,8 @@ static void shorten(struct hx_cmd_run_ledger *ledger, const struct hapax_op *op)
 }
 
 /*
- * Drive the core until the run has come to run, or until its end with op, which is what
- * the core asks for then. False: asked to go.
+ * Drive the core until the run may begin, or until it ends with op, which the core then asks for.
+ * False: we were asked to end.
  */
 static bool drive(struct hx_cmd_run_ledger *ledger, const struct hapax_op *op)
 {
@@ -451,8 +453,8 @@ static bool drive(struct hx_cmd_run_ledger *ledger, const struct hapax_op *op)
 }
 
 /*
- * The handle has failed: with another one, until the lease ends. With our token that
- * does no harm, however often. Once an answer was lost, only a success settles it.
+ * The handle has failed: retry with a new one until the lease ends. With our token, repeats do no
+ * harm. Once an answer was lost, only a success settles the outcome.
  */
 static enum hapax_status settle(
 	struct hx_cmd_run_ledger *ledger, const struct hapax_op *op, enum hapax_status status,

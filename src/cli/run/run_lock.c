@@ -20,11 +20,11 @@
 
 enum {
 	HASH_BYTES = 16,
-	/* Each time somebody has removed the file that we were about to lock. */
+	/* Each retry means that another process removed the file we were about to lock. */
 	TRIES_MAX = 1000,
 };
 
-/* False: the boot is not known, as in a container without /proc. */
+/* False: the boot id is unknown, as in a container without /proc. */
 static bool read_boot(unsigned char boot_id[HAPAX_BOOT_ID_SIZE])
 {
 	const struct hapax_clock *clock = hapax_clock_system();
@@ -33,7 +33,7 @@ static bool read_boot(unsigned char boot_id[HAPAX_BOOT_ID_SIZE])
 	return hx_clock_boot_id_is_known(boot_id);
 }
 
-/* With its length before it, so that no two keys meet. */
+/* Hash the length first, so that no two keys collide. */
 static void hash_part(struct hx_sha256 *sha, const void *data, size_t size)
 {
 	uint64_t length = size;
@@ -42,7 +42,7 @@ static void hash_part(struct hx_sha256 *sha, const void *data, size_t size)
 	hx_sha256_update(sha, data, size);
 }
 
-/* A file has many paths, and is one store. */
+/* A store file may have many paths. */
 static void hash_store(struct hx_sha256 *sha, const char *url)
 {
 	const struct hx_io *io = hx_io_system();
@@ -102,7 +102,7 @@ static bool make_path(char out[HX_RUN_PATH_SIZE], const char *folder, const char
 	return name[0] != '\0' && size > 0 && size < HX_RUN_PATH_SIZE;
 }
 
-/* Does path still mean the file that is open? */
+/* Does path still name the open file? */
 static bool is_named(const char *path, int file)
 {
 	const struct hx_io *io = hx_io_system();
@@ -124,7 +124,7 @@ int hx_cmd_run_lock_file(const char *path)
 	return -EAGAIN;
 }
 
-/* What a file tells. When it is free that counts only if the boot is known. */
+/* Read the note of a file. The note of a free file counts only if the boot id is known. */
 static bool keep_claim(struct hx_cmd_run_lock *lock, int file, bool is_free)
 {
 	unsigned char boot_id[HAPAX_BOOT_ID_SIZE];
@@ -144,7 +144,7 @@ static enum hx_cmd_run_lock_taken be_busy(struct hx_cmd_run_lock *lock, int file
 	return HX_RUN_LOCK_BUSY;
 }
 
-/* Open, make if need be, and lock the file at lock->path. */
+/* Open or create the file at lock->path, and lock it. */
 static enum hx_cmd_run_lock_taken take_file(struct hx_cmd_run_lock *lock)
 {
 	const struct hx_io *io = hx_io_system();
@@ -171,7 +171,7 @@ static enum hx_cmd_run_lock_taken take_file(struct hx_cmd_run_lock *lock)
 	return HX_RUN_LOCK_BUSY;
 }
 
-/* In the first folder that works, which is the same for all who share it. */
+/* Use the first folder that works: it is the same for all processes that share it. */
 static enum hx_cmd_run_lock_taken take_first(struct hx_cmd_run_lock *lock)
 {
 	enum hx_cmd_run_lock_taken taken = HX_RUN_LOCK_NONE;
@@ -186,7 +186,7 @@ static enum hx_cmd_run_lock_taken take_first(struct hx_cmd_run_lock *lock)
 	return taken;
 }
 
-/* Does somebody else hold the lock of that folder? */
+/* Does another process hold the lock in that folder? */
 static bool is_held_in(struct hx_cmd_run_lock *lock, const char *folder)
 {
 	const struct hx_io *io = hx_io_system();
@@ -248,7 +248,10 @@ void hx_cmd_run_lock_settle(struct hx_cmd_run_lock *lock)
 	char path[HX_RUN_PATH_SIZE];
 
 	lock->is_left = false;
-	/* Ours goes when we give it up; those in other folders are removed by whom they meet. */
+	/*
+	 * Our file goes when we drop the lock. Files in other folders are removed by the runs that
+	 * find them.
+	 */
 	for (size_t i = 0; i < lock->folders->count && lock->claim_count > 0; i++) {
 		int file;
 
@@ -278,7 +281,7 @@ void hx_cmd_run_lock_drop(struct hx_cmd_run_lock *lock)
 
 	if (lock->file < 0)
 		return;
-	/* While it is locked: whoever has opened it sees that it has no name any more. */
+	/* Remove it while locked: a process that has opened it sees that its name is gone. */
 	if (!lock->is_left && is_named(lock->path, lock->file))
 		(void)io->ops->unlink(io->context, lock->path);
 	(void)io->ops->close(io->context, lock->file);

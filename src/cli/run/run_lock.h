@@ -2,28 +2,27 @@
 /*
  * run_lock.h - one run of a key at a time, on this host.
  *
- * A lease tells that nothing was heard of a run; on the host where it runs a lock can
- * tell more. Whoever may be about to start a command holds flock(2) on a file named
- * after the key, from before it looks at the record; the command inherits the lock. So
- * it is held as long as one of the two lives, whatever has become of the record by then:
- * swept, forgotten, taken over by another host.
+ * A lapsed lease means only that a run was silent; on its own host a lock says more. A process that
+ * may start a command holds flock(2) on a file named after the key, from before it reads the
+ * record. The command inherits the lock. It is held as long as either lives, even if the record was
+ * swept, forgotten or taken over by another host.
  *
- *	held    somebody decides or runs here: nobody else starts
+ *	held    a process decides or runs here: no other starts
  *	free    and its note names the record's claim: that run died; the claim is given
- *	        back at once, nobody waits for the lease
- *	absent  nobody here; another host may run: only the lease decides
+ *	        back at once, without waiting for the lease
+ *	absent  no run here; another host may run: only the lease decides
  *
- * (1) Only who holds the lock writes into the file or removes it, and it is removed
- *     while it is locked. Whoever locks a file that has lost its name opens anew, so
- *     there is one holder for a name. (hx_cmd_run_lock_break() is for people who insist.)
- * (2) The note is written after the claim and before the command starts. Dying between
- *     claim and note leaves a claim that no note names: only the lease decides.
- * (3) The file is removed when the outcome is stored, or when it is known that it will
- *     not be. A free file with a note never belonged to a run that ended in order.
- * (4) The name holds the boot: a folder may be shared with other hosts, where the lock
- *     need not be seen, and outlive a reboot.
- * (5) A lock is made in the first folder that can be used, and looked for in all others
- *     only then: of two who begin in different folders at least one sees the other.
+ *  (1) Only the holder of the lock writes into the file or removes it, and it is removed while it
+ *      is locked. A process that locks a file without a name opens it again, so a name has one
+ *      holder. (hx_cmd_run_lock_break() is for people who insist.)
+ *  (2) The note is written after the claim and before the command starts. A death between the two
+ *      leaves a claim that no note names: only the lease decides.
+ *  (3) The file is removed when the outcome is stored, or is known to stay unstored. A free file
+ *      with a note never belonged to a run that ended normally.
+ *  (4) The name includes the boot: a folder may outlive a reboot, or be shared with other hosts
+ *      that do not see the lock.
+ *  (5) A lock is created in the first usable folder, and only then looked for in all others: of two
+ *      runs that begin in different folders, at least one sees the other.
  */
 #ifndef HX_CLI_RUN_RUN_LOCK_H
 #define HX_CLI_RUN_RUN_LOCK_H
@@ -36,7 +35,7 @@
 #include "cli/run/run_folder.h"
 #include "cli/run/run_note.h"
 
-/* A boot id and 16 bytes of a hash, in hexadecimal, with a dash between them. */
+/* A boot id, a dash and 16 bytes of a hash, in hexadecimal. */
 enum { HX_RUN_LOCK_NAME_SIZE = 2 * 16 + 1 + 2 * 16 + 1 };
 
 /* Which key, in which store. */
@@ -47,7 +46,7 @@ struct hx_cmd_run_lock_key {
 	struct hapax_bytes key;
 };
 
-/* The name of a key's lock in this boot. False: there is no memory to make it. */
+/* The name of a key's lock in this boot. False: out of memory. */
 bool hx_cmd_run_lock_name(const struct hx_cmd_run_lock_key *key, char ret[HX_RUN_LOCK_NAME_SIZE]);
 
 struct hx_cmd_run_lock {
@@ -55,9 +54,12 @@ struct hx_cmd_run_lock {
 	struct hx_cmd_run_lock_key key;
 	char name[HX_RUN_LOCK_NAME_SIZE]; /* empty: there is no lock */
 	int file;                         /* -1: not held */
-	bool is_left;                     /* a dead run's note is in it, and not settled */
+	bool is_left;                     /* it holds a dead run's note that is not settled */
 	char path[HX_RUN_PATH_SIZE];
-	/* After TAKEN: of whom free files tell. After BUSY: of whom the held one does. */
+	/*
+	 * After TAKEN: the claims that free files name. After BUSY: the claim that the held file
+	 * names.
+	 */
 	struct hx_cmd_run_note_claim claims[HX_RUN_FOLDERS_MAX + 1];
 	size_t claim_count;
 };
@@ -70,26 +72,26 @@ void hx_cmd_run_lock_init(
 enum hx_cmd_run_lock_taken {
 	HX_RUN_LOCK_TAKEN, /* we hold it */
 	HX_RUN_LOCK_BUSY,  /* another process does */
-	HX_RUN_LOCK_NONE,  /* it cannot be had here: there is no folder for it */
+	HX_RUN_LOCK_NONE,  /* no folder for it here */
 };
 
-/* Try to take the lock; TAKEN also when we hold it already. Never waits. */
+/* Try to take the lock; TAKEN also if we hold it already. Never waits. */
 enum hx_cmd_run_lock_taken hx_cmd_run_lock_take(struct hx_cmd_run_lock *lock);
 
-/* After TAKEN: the run of record's claim died here. After BUSY: it lives here. */
+/* After TAKEN: the run of record's claim died here. After BUSY: it is alive here. */
 bool hx_cmd_run_lock_tells_of(
 	const struct hx_cmd_run_lock *lock, const struct hapax_record *record);
 
-/* Of the runs that died no claim is left: their files may go. We hold the lock. */
+/* No claim of the dead runs is left: remove their files. We hold the lock. */
 void hx_cmd_run_lock_settle(struct hx_cmd_run_lock *lock);
 
 /*
- * Note our claim in the lock that we hold. Where that fails the lock does what it must;
- * only our death will not be known before the lease ends.
+ * Note our claim in the lock that we hold. If that fails the lock still works, but our death stays
+ * unknown until the lease lapses.
  */
 void hx_cmd_run_lock_note(struct hx_cmd_run_lock *lock, const struct hapax_record *record);
 
-/* Give the lock up and remove its file, unless is_left. Nothing happens when it is not held. */
+/* Drop the lock and remove its file, unless is_left. Does nothing if the lock is not held. */
 void hx_cmd_run_lock_drop(struct hx_cmd_run_lock *lock);
 
 enum hx_cmd_run_lock_state {
@@ -98,19 +100,19 @@ enum hx_cmd_run_lock_state {
 	HX_RUN_LOCK_HELD,
 };
 
-/* How it stands, for people. record may be NULL: there is none. Takes nothing. */
+/* The state of the lock, for people. record may be NULL: none. Takes nothing. */
 enum hx_cmd_run_lock_state hx_cmd_run_lock_probe(
 	struct hx_cmd_run_lock *lock, const struct hapax_record *record);
 
 /*
- * Let the next one start beside whoever holds the lock: its files lose their names. For
- * a person who was told so.
+ * Let the next run start beside the holder of the lock: its files lose their names. For a person
+ * who was warned.
  */
 void hx_cmd_run_lock_break(struct hx_cmd_run_lock *lock);
 
 /*
- * Lock a file that is there, without waiting. The file, or negative: it is not there, or
- * somebody holds it.
+ * Lock an existing file without waiting. Returns the file, or negative: absent, or held by another
+ * process.
  */
 int hx_cmd_run_lock_file(const char *path);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_lock_gc.c - lock files that runs left behind when they died.
+ * run_lock_gc.c - remove lock files that dead runs left behind.
  */
 #include "cli/run/run_lock_gc.h"
 
@@ -26,7 +26,7 @@ struct gc {
 	uint64_t removed;
 };
 
-/* Is it the name of a lock, of whatever boot and key? */
+/* Is it the name of a lock, of any boot and key? */
 static bool is_lock_name(const char *name)
 {
 	if (strlen(name) != HX_RUN_LOCK_NAME_SIZE - 1)
@@ -37,7 +37,7 @@ static bool is_lock_name(const char *name)
 	return true;
 }
 
-/* Does the claim that the note names still stand? When the store does not answer: perhaps. */
+/* Is the claim that the note names still there? True if the store does not answer. */
 static bool stands(struct gc *gc, const struct hx_cmd_run_note *note)
 {
 	struct hapax_record record;
@@ -61,18 +61,18 @@ static bool stands(struct gc *gc, const struct hx_cmd_run_note *note)
 	return does_stand;
 }
 
-/* The lock is ours: has its file nothing more to tell? */
+/* We hold the lock: is its file no longer needed? */
 static bool is_done_with(struct gc *gc, const char *name, int file)
 {
 	struct hx_cmd_run_note note;
 	char ours[HX_RUN_LOCK_NAME_SIZE];
 
-	/* Whoever held it had not even claimed. */
+	/* The holder died before it claimed. */
 	if (!hx_cmd_run_note_read(file, &note))
 		return true;
 	/*
-	 * An earlier boot of this machine is over. Another machine that shares the folder
-	 * may be up, and its locks not be seen here.
+	 * An earlier boot of this machine is over. Another machine that shares the folder may be
+	 * up, and its locks may be invisible here.
 	 */
 	if (memcmp(name, gc->boot, BOOT_DIGITS) != 0)
 		return hx_cmd_run_note_is_of_this_host(&note);

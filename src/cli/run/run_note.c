@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_note.c - what stands in the lock file of a run.
+ * run_note.c - the content of a run's lock file.
  */
 #include "cli/run/run_note.h"
 
@@ -31,7 +31,7 @@ bool hx_cmd_run_note_claim_is_in(
 {
 	if (claim->token != record->token)
 		return false;
-	/* A record that is not claimed any more has lost its attempt id. */
+	/* A record that is no longer claimed has lost its attempt id. */
 	return record->state != HAPAX_STATE_CLAIMED ||
 		memcmp(claim->attempt_id, record->attempt_id, HAPAX_ATTEMPT_ID_SIZE) == 0;
 }
@@ -49,7 +49,7 @@ static bool next_line(struct hapax_bytes *rest, struct hapax_bytes *ret)
 	return true;
 }
 
-/* "4711 0123…cdef"; what is behind line is not a digit. */
+/* "4711 0123…cdef"; the byte after line is not a digit. */
 static bool read_claim(struct hapax_bytes line, struct hx_cmd_run_note_claim *ret)
 {
 	const char *text = line.data;
@@ -84,7 +84,7 @@ static void read_host(char out[HOST_SIZE])
 {
 	if (gethostname(out, HOST_SIZE) != 0)
 		(void)snprintf(out, HOST_SIZE, "localhost");
-	/* A name that was cut need not end with a NUL. */
+	/* A truncated name may lack its NUL. */
 	out[HOST_SIZE - 1] = '\0';
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_note.h - what stands in the lock file of a run: whose claim it is.
+ * run_note.h - the content of a run's lock file: whose claim it is.
  *
  *	HOST
  *	TOKEN ATTEMPT-ID
@@ -22,15 +22,15 @@ struct hx_cmd_run_note_claim {
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 };
 
-/* Does it stand in record, or was it the last that stood there? */
+/* Is it the current or the last claim of record? */
 bool hx_cmd_run_note_claim_is_in(
 	const struct hx_cmd_run_note_claim *claim, const struct hapax_record *record);
 
-/* Room for the largest scope and key, and one byte to see that there is no more. */
+/* Room for the largest scope and key, and one byte to detect more. */
 enum { HX_RUN_NOTE_SIZE = 4096 };
 
 struct hx_cmd_run_note {
-	struct hapax_bytes host; /* into bytes, as all below */
+	struct hapax_bytes host; /* into bytes, like all below */
 	struct hapax_bytes tenant;
 	struct hapax_bytes group;
 	struct hapax_bytes key;
@@ -38,15 +38,15 @@ struct hx_cmd_run_note {
 	char bytes[HX_RUN_NOTE_SIZE];
 };
 
-/* False: the file is empty, or its content is not ours. */
+/* False: the file is empty, or not in our format. */
 bool hx_cmd_run_note_read(int file, struct hx_cmd_run_note *ret);
 
-/* Replace the content by the claim that stands in record, which is that of key. False: not written. */
+/* Replace the content with record's claim on key. False: not written. */
 bool hx_cmd_run_note_write(
 	int file, const struct hapax_record *record, struct hapax_bytes tenant,
 	struct hapax_bytes group, struct hapax_bytes key);
 
-/* Was it written on a machine of our name? */
+/* Was it written on a machine with our host name? */
 bool hx_cmd_run_note_is_of_this_host(const struct hx_cmd_run_note *note);
 
 #endif

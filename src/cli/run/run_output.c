@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_output.c - our standard output and error, which nobody may be reading.
+ * run_output.c - our standard output and error, possibly without a reader.
  */
 #include "cli/run/run_output.h"
 
@@ -16,8 +16,8 @@
 
 enum {
 	/*
-	 * Of a terminal that says it has room, no more is sure: each line end that it makes
-	 * longer takes room of its own.
+	 * A terminal that reports room guarantees no more than this: a line end that it expands
+	 * takes extra room.
 	 */
 	TERMINAL_PART = 1,
 };
@@ -60,7 +60,7 @@ static ssize_t write_now(const struct hx_cmd_run_output *output, const void *dat
 	done = hx_stream_send_nowait(output->fd, data, size);
 	if (done != -ENOTSOCK)
 		return done;
-	/* What we may not open anew: small writes, and only into room that is there now. */
+	/* We could not reopen it: write little, and only into room that is there now. */
 	return has_room(output) ? hx_stream_write(output->fd, data, size) : -EAGAIN;
 }
 

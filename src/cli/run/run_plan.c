@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_plan.c - what the command line of `run` asks for.
+ * run_plan.c - the command line of `run` as a plan.
  */
 #include "cli/run/run_plan.h"
 
@@ -18,10 +18,10 @@
 const char *const hx_run_on_lapse_choices[] = {"retry", "park", NULL};
 const char *const hx_cmd_run_fingerprint_choices[] = {"args", "stdin", "none", NULL};
 
-/* Long enough to put things in order, short enough to wait for. */
+/* Long enough to clean up, short enough to wait for. */
 static const int64_t kill_after_ms_default = 10 * 1000;
 
-/* A week: more than that is not a command but a service. */
+/* A week: anything longer is a service, not a command. */
 static const int64_t span_ms_max = INT64_C(7) * 24 * 3600 * 1000;
 
 enum { STATUS_FD_MAX = 1024 * 1024 };
@@ -65,7 +65,7 @@ static int read_spans(const struct hx_invocation *inv, struct hx_cmd_run_plan *p
 	return code;
 }
 
-/* A whole number from 0 to max at the front of text; its end, or NULL when there is none. */
+/* A whole number from 0 to max at the front of text. Returns its end; NULL: no number. */
 static const char *read_number(const char *text, long max, long *ret)
 {
 	char *end;
@@ -164,7 +164,7 @@ static int check_key(const struct hx_invocation *inv, struct hx_cmd_run_plan *pl
 	return key != NULL ? hx_key_text_read(name, "--key", key, &plan->key) : HX_EXIT_OK;
 }
 
-/* What needs standard input comes last: nobody types it to be told of a wrong option. */
+/* Read standard input last: a wrong option is reported before anything is typed. */
 static int read_key(
 	const struct hx_invocation *inv, struct hx_cmd_run_plan *plan,
 	const struct hx_cmd_run_stdin *input)
@@ -228,7 +228,7 @@ int hx_cmd_run_plan_read(struct hx_invocation *inv, struct hx_cmd_run_plan *plan
 	plan->keep_on_fail = hx_options_get(&inv->options, HX_RUN_OPTION_KEEP_ON_FAIL) != NULL;
 	if (on_lapse != NULL)
 		plan->on_lapse = (enum hapax_on_lapse)on_lapse->number;
-	/* There is room: argv of a program ends with NULL, and operands only move forward. */
+	/* There is room: argv ends with NULL, and operands only move forward. */
 	inv->options.operands[inv->options.operand_count] = NULL;
 	plan->argv = (const char *const *)inv->options.operands;
 	code = check_key(inv, plan);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_plan.h - what the command line of `run` asks for.
+ * run_plan.h - the command line of `run` as a plan.
  */
 #ifndef HX_CLI_RUN_RUN_PLAN_H
 #define HX_CLI_RUN_RUN_PLAN_H
@@ -38,21 +38,21 @@ enum hx_cmd_run_fingerprint {
 	HX_RUN_FINGERPRINT_NONE,
 };
 
-/* In wait_ms: as long as it takes. */
+/* In wait_ms: no limit. */
 #define HX_RUN_WAIT_FOREVER INT64_MAX
 
 enum { HX_RUN_EXIT_CODES = 256 };
 
 struct hx_cmd_run_plan {
 	const char *const *argv; /* the command; ends with NULL */
-	struct hapax_bytes key;  /* into argv or made */
+	struct hapax_bytes key;  /* points into argv or made */
 	struct hapax_key made;   /* by --key-from */
 	bool has_fingerprint;
 	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
-	int stdin_fd;  /* what the command reads, when we had to read it first; -1: ours */
+	int stdin_fd;  /* the command's input, if we had to read it first; -1: ours */
 	int status_fd; /* -1: none */
 	int64_t lease_ms;
-	int64_t wait_ms;       /* 0: not at all */
+	int64_t wait_ms;       /* 0: do not wait */
 	int64_t timeout_ms;    /* 0: none */
 	int64_t kill_after_ms; /* from TERM to KILL */
 	enum hapax_on_lapse on_lapse;
@@ -62,8 +62,8 @@ struct hx_cmd_run_plan {
 };
 
 /*
- * Fill *plan. HX_EXIT_OK, or another code after saying why; then too it is to be given
- * to hx_cmd_run_plan_done(). Reads standard input if the key or the fingerprint needs it.
+ * Fill *plan. HX_EXIT_OK, or another code after a message; call hx_cmd_run_plan_done() in either
+ * case. Reads standard input if the key or the fingerprint needs it.
  */
 int hx_cmd_run_plan_read(struct hx_invocation *inv, struct hx_cmd_run_plan *plan);
 

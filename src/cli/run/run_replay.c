@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_replay.c - what a command wrote, once more.
+ * run_replay.c - replay the output of a command.
  */
 #include "cli/run/run_replay.h"
 
@@ -15,7 +15,7 @@
 #include "cli/run/run_signal.h"
 #include "wire/exec_result.h"
 
-/* Write all of piece, unless a signal comes: then which, else 0. */
+/* Write all of piece. Returns the signal that stopped it, else 0. */
 static int write_piece(int signal_fd, struct hx_cmd_run_output *output, struct hapax_bytes piece)
 {
 	const unsigned char *data = piece.data;
@@ -38,7 +38,7 @@ static int write_piece(int signal_fd, struct hx_cmd_run_output *output, struct h
 	return 0;
 }
 
-/* A reader that has gone is what it is with the command itself: no fault. */
+/* A reader that has gone is not an error, as with the command itself. */
 static int write_pieces(
 	const struct hx_cmd_run_ledger *ledger, struct hx_exec_reader *reader,
 	struct hx_cmd_run_output outputs[2])

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_report.c - how a run ended.
+ * run_report.c - report how a run ended.
  */
 #include "cli/run/run_report.h"
 
@@ -19,7 +19,7 @@ static const char *verdict_name(const struct hx_cmd_run_report *report)
 	return hapax_run_outcome_name(report->verdict);
 }
 
-/* Is there a result that stays for a while? */
+/* Is there a result that is kept? */
 static bool is_kept(const struct hx_cmd_run_report *report)
 {
 	return report->outcome == HAPAX_OUTCOME_REPLAY ||
@@ -31,7 +31,7 @@ static void write_record(struct hx_json_write *json, const struct hx_cmd_run_rep
 {
 	const struct hapax_op *seen = &report->ledger->seen;
 
-	/* Of a lookup, seen has the holder's. */
+	/* After a lookup, seen has the holder's values. */
 	if (seen->outcome == HAPAX_OUTCOME_ACQUIRED)
 		hx_json_write_unsigned(json, "token", seen->token);
 	hx_json_write_unsigned(json, "attempt", seen->attempt);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_report.h - how a run ended, for --status-fd and for people.
+ * run_report.h - report how a run ended, for --status-fd and for people.
  */
 #ifndef HX_CLI_RUN_RUN_REPORT_H
 #define HX_CLI_RUN_RUN_REPORT_H
@@ -9,26 +9,26 @@
 
 #include "cli/run/run_claim.h"
 
-/* Everything that is told of a run. */
+/* All that is reported about a run. */
 struct hx_cmd_run_report {
 	const struct hx_cmd_run_ledger *ledger;
-	enum hapax_outcome outcome; /* NONE: the store did not answer, or we were asked to go */
+	enum hapax_outcome outcome; /* NONE: the store did not answer, or we were asked to end */
 	bool has_run;
 	enum hapax_run_outcome verdict;    /* has_run */
-	enum hapax_status status;          /* of storing that */
+	enum hapax_status status;          /* of storing the verdict */
 	struct hapax_error err;            /* status */
 	enum hx_cmd_run_standing standing; /* status FENCED */
 	bool is_fenced;
 	bool is_stored;
 	bool is_timed_out;
-	int signal;            /* that ended the command, or 0 */
+	int signal;            /* the signal that ended the command, or 0 */
 	uint64_t output_bytes; /* has_run */
 	uint64_t omitted_bytes;
 	int exit_code;     /* ours */
 	const char *error; /* NULL: none */
 };
 
-/* One document on fd, which is closed. */
+/* Write one document to fd and close it. */
 void hx_cmd_run_report_json(const struct hx_cmd_run_report *report, int fd);
 
 /* Why the command did not run: one message, and a hint. */

@@ -9,15 +9,15 @@
 #include "base/macros.h"
 #include "base/stream.h"
 
-/* Set beside the number, which is below 65, when the terminal sent it. */
+/* Added to the number, which is below 65, if the terminal sent it. */
 enum { FROM_TERMINAL = 0x80 };
 
 static const int passed_on[] = {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT};
 
-/* Until watch they are no descriptors. Set before the handler is. */
+/* Not open before watch. Set before the handler is. */
 static int ends[2] = {-1, -1};
 
-/* A pipe that is full holds enough signals to wake whoever reads it. */
+/* A full pipe already holds enough bytes to wake its reader. */
 static void write_byte(int number, siginfo_t *info, void *context)
 {
 	unsigned char byte = (unsigned char)number;
@@ -44,7 +44,7 @@ int hx_cmd_run_signal_watch(void)
 
 	if (failed)
 		return failed;
-	/* Even if it was ignored: then nobody could tell how the command ended. */
+	/* Even if it was ignored: otherwise the command's end would stay unknown. */
 	catch (SIGCHLD, SA_RESTART);
 	for (size_t i = 0; i < HX_COUNT(passed_on); i++) {
 		if (sigaction(passed_on[i], NULL, &before) == 0 && before.sa_handler == SIG_IGN)

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_completion.c - hapax completion: what a shell needs to complete our commands.
+ * cmd_completion.c - hapax completion: print a completion script for a shell.
  *
- * Everything comes from the tables that help and the parser use, so that it cannot
- * grow old.
+ * Everything comes from the tables of help and the parser, so it is always current.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_help.c - hapax help: everything that help shows is made from the tables.
+ * cmd_help.c - hapax help: print help, all of it from the tables.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,10 +8,10 @@
 #include "cli/frame/command.h"
 #include "cli/print/text.h"
 
-/* Where the second column of a list begins. */
+/* The second column of a list. */
 enum { LIST_COLUMN = 28 };
 
-/* What every command that uses a store can answer beside its own. */
+/* Exit codes of every command that uses a store, besides its own. */
 static const struct command_exit common_exits[] = {
 	{HX_EXIT_USAGE, "the command line or a setting was wrong; nothing was done"},
 	{HX_EXIT_STORE, "the store was not reached, full or too new; nothing was done"},
@@ -64,7 +64,7 @@ static void list_options(struct hx_out *out, const struct command *command)
 	hx_cmd_help_item(out, "-h, --help", "this text");
 }
 
-/* Two lists, each from small to large, as one. */
+/* Merge two ascending lists. */
 static void list_exits(
 	struct hx_out *out, const struct command_exit *own, const struct command_exit *common)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_key.c - hapax key: the key of a JSON document.
+ * cmd_key.c - hapax key: print the key of a JSON document.
  */
 #include <hapax/hapax.h>
 
@@ -48,7 +48,7 @@ static const struct hx_option options[] = {
 /* Scratch for the largest document, and its canonical text. */
 static const size_t scratch_max = (size_t)1 << 30;
 
-/* What the whole command needs. */
+/* The state of the command. */
 struct maker {
 	struct hx_invocation *inv;
 	struct hapax_key_strategy *strategy;
@@ -178,7 +178,7 @@ static void print_key(const struct maker *maker, const struct hapax_key *key)
 		hx_report_line("hapax: key: note: %s; processed unprotected", key->missing);
 }
 
-/* One document. On INVALID nothing was printed and err says why. */
+/* Print one document's key. On INVALID nothing was printed, and err says why. */
 static enum hapax_status print_one(
 	struct maker *maker, struct hapax_bytes document, struct hapax_error *err)
 {
@@ -218,7 +218,7 @@ static int exit_of(const char *command, const struct hapax_error *err)
 	return HX_EXIT_DATA;
 }
 
-/* A line that has no key leaves an empty line, so that the others stay in step. */
+/* A line without a key prints an empty line, so that lines still correspond. */
 static int print_lines(struct maker *maker, struct hx_input *input)
 {
 	const char *command = maker->inv->command->name;
@@ -247,8 +247,8 @@ static int print_lines(struct maker *maker, struct hx_input *input)
 }
 
 /*
- * A job that runs once a day has no document: a template with a date does without one
- * where nobody can have sent it any. A header makes a key without a look at it.
+ * A daily job has no document: a template with a date reads none from a terminal. A header makes a
+ * key without reading the document.
  */
 static bool reads_document(const struct maker *maker)
 {
@@ -266,7 +266,7 @@ static int print_document(struct maker *maker, struct hapax_bytes document)
 {
 	struct hapax_error err;
 
-	/* A file that is named must have it; standard input need not be anything. */
+	/* A named file must have a document; standard input may be empty. */
 	if (document.size == 0 && maker->inv->options.operand_count == 0 &&
 	    maker->time_ms == HAPAX_TIME_UNKNOWN)
 		maker->time_ms = now_ms();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_uuid7.c - hapax uuid7: event ids that sort by time, and the time of one.
+ * cmd_uuid7.c - hapax uuid7: create time-ordered IDs, or print the time of one.
  */
 #include <hapax/hapax.h>
 
@@ -83,7 +83,7 @@ static int run_uuid7(struct hx_invocation *inv)
 		return read_back(inv, as_json);
 	}
 	hx_uuid7_init(&generator);
-	/* Output that nobody reads any more ends the loop early. */
+	/* A closed reader ends the loop early. */
 	for (int64_t i = 0; i < (count == NULL ? 1 : count->number) && inv->out.os_errno == 0;
 	     i++) {
 		unsigned char uuid[HX_UUID_SIZE];

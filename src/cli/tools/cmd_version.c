@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_version.c - hapax version.
+ * cmd_version.c - hapax version: print the version.
  */
 #include <hapax/hapax.h>
 

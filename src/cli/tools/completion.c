@@ -21,7 +21,7 @@ void hx_completion_each_option(
 	each(out, command, &help_option);
 }
 
-/* Does it take a value in a word of its own? */
+/* Does it take a value as a separate word? */
 static bool takes_word(const struct hx_option *option)
 {
 	return option->kind != HX_OPTION_FLAG && option->kind != HX_OPTION_MAYBE;
@@ -44,7 +44,7 @@ static void write_choices(struct hx_out *out, const struct hx_option *option)
 		hx_out_printf(out, "%s%s", i > 0 ? " " : "", option->choices[i]);
 }
 
-/* Within single quotes; the characters in special get a backslash. */
+/* Write text in single quotes; characters in special get a backslash. */
 static void write_quoted(struct hx_out *out, const char *text, const char *special)
 {
 	for (; *text != '\0'; text++) {
@@ -139,7 +139,7 @@ static void zsh_value(struct hx_out *out, const struct hx_option *option)
 	}
 }
 
-/* What follows the name of an option; colons say that a value does, and must or may. */
+/* Write the part after an option's name; colons say whether a value must or may follow. */
 static void zsh_spec(struct hx_out *out, const char *colons, const struct hx_option *option)
 {
 	hx_out_text(out, "'[");
@@ -159,7 +159,7 @@ static void zsh_option(
 	(void)command;
 	hx_out_text(out, line);
 	if (option->kind == HX_OPTION_MAYBE) {
-		/* Its value belongs to the long name only. */
+		/* The value belongs to the long name only. */
 		if (letter != 0) {
 			hx_out_printf(out, "-%c", letter);
 			zsh_spec(out, "", option);
@@ -177,7 +177,7 @@ static void zsh_option(
 	zsh_spec(out, takes_word(option) ? ":" : "", option);
 }
 
-/* What the operands of a command are completed with. */
+/* The completion of a command's operands. */
 static const char *zsh_operands(const struct command *command)
 {
 	if (command->flags & COMMAND_WRAPPER)

@@ -13,7 +13,7 @@ hx_completion_fn hx_completion_bash;
 hx_completion_fn hx_completion_zsh;
 hx_completion_fn hx_completion_fish;
 
-/* Called for each option of a command, the common ones and --help included. */
+/* Called for each option of a command, including the common ones and --help. */
 typedef void hx_completion_option_fn(
 	struct hx_out *out, const struct command *command, const struct hx_option *option);
 
