@@ -20,7 +20,7 @@
 enum {
 	ID_DIGITS = 16,
 	PID_TEXT_SIZE = 24,
-	/* Records may hold anything: for their owner alone. */
+	/* Records may hold any data: only the owner may read them. */
 	MODE_DIRECTORY = 0700,
 	MODE_FILE = 0600,
 };
@@ -96,7 +96,7 @@ enum hapax_status hx_log_directory_init(
 		hx_bytes(path, size), directory->path, sizeof(directory->path), err);
 	if (status != HAPAX_OK)
 		return status;
-	/* "." has no name beside which another one could stand. */
+	/* A path that ends in "." has no name, so no sibling could be named after it. */
 	size = strlen(directory->path);
 	while (size > 2 && strcmp(directory->path + size - 2, "/.") == 0)
 		directory->path[size -= 2] = '\0';
@@ -110,7 +110,7 @@ static enum hapax_status failed_at(
 		err, hx_error_status_of(-failed), -failed, "\"%s\" was not %s", path, what);
 }
 
-/* Who holds it, as far as LOCK tells. */
+/* The holder, as far as LOCK names it. */
 static enum hapax_status refuse_second(
 	struct hx_log_directory *directory, int file, struct hapax_error *err)
 {
@@ -139,7 +139,7 @@ enum hapax_status hx_log_directory_lock(
 
 	hx_log_path(directory, "LOCK", path);
 	file = io->ops->open(io->context, path, flags, MODE_FILE);
-	/* Whoever has a store open has made it. */
+	/* A process that has a store open has created LOCK. */
 	if (file == -ENOENT && !may_create)
 		return HAPAX_OK;
 	if (file < 0)
@@ -168,7 +168,7 @@ enum hapax_status hx_log_directory_try(struct hx_log_directory *directory, struc
 	char path[HX_LOG_PATH_SIZE];
 	int file, failed;
 
-	/* As a crash may leave it, and every open removes. */
+	/* The name that a crash may leave and every open removes. */
 	hx_log_path(directory, "STORE.tmp", path);
 	file = io->ops->open(io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_CREATE, MODE_FILE);
 	if (file < 0)
@@ -186,7 +186,7 @@ void hx_log_directory_sign(struct hx_log_directory *directory)
 
 	if (directory->lock_file < 0)
 		return;
-	/* For people, and never synced: the lock is what counts. */
+	/* For people, and never synced: only the lock counts. */
 	size = snprintf(text, sizeof(text), "%ld\n", (long)hx_process_id());
 	(void)io->ops->ftruncate(io->context, directory->lock_file, 0);
 	(void)hx_io_write_full(io, directory->lock_file, text, (size_t)size, 0);
@@ -212,14 +212,14 @@ void hx_log_directory_done(struct hx_log_directory *directory)
 	directory->lock_file = -1;
 }
 
-/* What lies in a directory without STORE. */
+/* The content of a directory without STORE. */
 struct contents {
 	bool has_segments;
 	bool has_others;
 	bool has_lock;
 };
 
-/* A LOCK of ours holds a pid, or nothing yet. */
+/* Our LOCK holds a pid, or nothing yet. */
 static bool lock_is_ours(const struct hx_log_directory *directory)
 {
 	const struct hx_io *io = directory->io;
@@ -243,7 +243,7 @@ static bool lock_is_ours(const struct hx_log_directory *directory)
 	return text[size - 1] == '\n';
 }
 
-/* One of ours that was being made? */
+/* A segment that was being made? */
 static bool is_unfinished(const char *name)
 {
 	static const char end[] = ".tmp";
@@ -439,7 +439,7 @@ enum hapax_status hx_log_directory_clean(
 	const struct hx_io *io = directory->io;
 	int failed = io->ops->list(io->context, directory->path, remove_unfinished, directory);
 
-	/* A name that went away by itself is as good. */
+	/* A name that has already disappeared is fine. */
 	if (failed != 0 && failed != -ENOENT)
 		return failed_at(err, failed, "cleaned", directory->path);
 	return HAPAX_OK;

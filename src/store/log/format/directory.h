@@ -29,7 +29,7 @@ struct hx_log_directory {
 void hx_log_name(
 	char ret_name[HX_LOG_NAME_SIZE], enum hx_log_kind kind, uint64_t id, const char *suffix);
 
-/* False: no segment is called so. */
+/* False: this is not the name of a segment. */
 bool hx_log_name_parse(const char *name, enum hx_log_kind *ret_kind, uint64_t *ret_id);
 
 void hx_log_path(
@@ -37,65 +37,61 @@ void hx_log_path(
 	char ret_path[HX_LOG_PATH_SIZE]);
 
 /*
- * Set the path, which becomes absolute: the process may change its working directory. INVALID
- * when it is empty or too long.
+ * Set the path and make it absolute: the process may change its working directory. INVALID: it
+ * is empty or too long.
  */
 enum hapax_status hx_log_directory_init(
 	struct hx_log_directory *directory, const struct hx_io *io, const char *path,
 	struct hapax_error *err);
 
 /*
- * Take LOCK; what stands in it is left alone. The directory must be there, and LOCK too, unless
- * may_create. UNAVAILABLE with the pid of the owner if somebody else holds it. OK without LOCK
- * held: there is none.
+ * Take LOCK; its content is not changed. The directory must exist, and LOCK also, unless
+ * may_create. UNAVAILABLE with the owner's pid: another process holds it. OK without LOCK held:
+ * there is none.
  */
 enum hapax_status hx_log_directory_lock(
 	struct hx_log_directory *directory, bool may_create, struct hapax_error *err);
 
 /*
- * Make a name and remove it: a directory that takes none would fail the first time that a
- * segment is full, long after somebody could have been told. Only where a store is.
+ * Create a name and remove it. A directory that accepts no names would otherwise fail when the
+ * first segment is full, long after the open could have reported it. Only in a store.
  */
 enum hapax_status hx_log_directory_try(struct hx_log_directory *directory, struct hapax_error *err);
 
-/* Write our pid to LOCK, which is held, for people. Only where a store is. */
+/* Write our pid to LOCK, which is held, for people. Only in a store. */
 void hx_log_directory_sign(struct hx_log_directory *directory);
 
-/* Has somebody removed the directory that was locked, or put another one in its place? */
+/* Was the locked directory removed or replaced by another one? */
 bool hx_log_directory_is_gone(const struct hx_log_directory *directory);
 
-/* Give LOCK back, if it is held. */
+/* Release LOCK, if it is held. */
 void hx_log_directory_done(struct hx_log_directory *directory);
 
 /*
- * Read STORE. *ret_found: false, there is none, and nothing else that a store of
- * hapax leaves behind either. INVALID: there is none, and other files are here, or a
- * LOCK that is not ours.
- * CORRUPT: segments without STORE, or a damaged one.
+ * Read STORE. *ret_found false: there is no STORE, and nothing else that a store of hapax leaves
+ * behind. INVALID: there is no STORE, but other files, or a LOCK that is not ours. CORRUPT:
+ * segments without STORE, or a damaged one.
  */
 enum hapax_status hx_log_directory_read(
 	struct hx_log_directory *directory, bool *ret_found, struct hapax_error *err);
 
-/* Write STORE from directory->store, in place of the one that is there. */
+/* Write STORE from directory->store, replacing the existing one. */
 enum hapax_status hx_log_directory_write(
 	struct hx_log_directory *directory, struct hapax_error *err);
 
-/*
- * Let STORE say that log segment id has frames that are durable. Nothing is written if it says
- * so already.
- */
+/* Make STORE say that log segment id has durable frames. Nothing is written if it already does. */
 enum hapax_status hx_log_directory_vouch(
 	struct hx_log_directory *directory, uint64_t id, struct hapax_error *err);
 
-/* Make the directory itself, and its name durable. Present is fine. */
+/* Create the directory itself, and make its name durable. It may already exist. */
 enum hapax_status hx_log_directory_make(
 	struct hx_log_directory *directory, struct hapax_error *err);
 
-/* Remove what was left in the making: *.tmp. */
+/* Remove unfinished files: *.tmp. */
 enum hapax_status hx_log_directory_clean(
 	struct hx_log_directory *directory, struct hapax_error *err);
 
-/* Make new names, and lost ones, durable. */
+/* Make new and removed names durable. */
 enum hapax_status hx_log_directory_sync(
 	struct hx_log_directory *directory, struct hapax_error *err);
 

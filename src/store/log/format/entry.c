@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * entry.c - entries as bytes: what a frame holds.
+ * entry.c - entries as bytes: the content of a frame.
  *
- *  (1) What an encoder writes, decode reads back; padding is zero.
- *  (2) Decode checks every length against the entry's size, and that against the
- *      bytes there are; a PUT that it accepts is a valid record once it has its
- *      scope's names.
+ *  (1) Decode reads back whatever an encoder writes; padding is zero.
+ *  (2) Decode checks every length against the entry's size, and that against the available
+ *      bytes. A PUT that it accepts is a valid record once it has its scope's names.
  */
 #include <assert.h>
 #include <string.h>
@@ -259,7 +258,7 @@ size_t hx_log_mark_size(const struct hx_packed_mark *mark, const struct hx_packe
 	return padded((size_t)HX_LOG_RECORD_HEAD_SIZE + key->size + print_size);
 }
 
-/* What hx_log_put_encode() would write for the mark's record. */
+/* The bytes that hx_log_put_encode() would write for the mark's record. */
 void hx_log_mark_encode(
 	unsigned char *at, const struct hx_packed_mark *mark, const struct hx_packed_key *key,
 	int64_t now_ms, uint64_t lsn)
@@ -440,7 +439,7 @@ static void take_parts(struct rest *rest, unsigned parts, struct hapax_record *r
 		take_result(rest, &record->result);
 }
 
-/* A stored key: is it one that hx_packed_key_init() makes? */
+/* Is the stored key one that hx_packed_key_init() makes? */
 static bool key_is_valid(unsigned encoding, size_t size)
 {
 	switch (encoding) {
@@ -451,7 +450,7 @@ static bool key_is_valid(unsigned encoding, size_t size)
 	}
 }
 
-/* Names of a scope are known elsewhere: stand-ins, so that the record can be judged. */
+/* Stand-ins for the scope's names, which are known elsewhere, so that the record can be checked. */
 static bool record_is_valid(struct hapax_record *record)
 {
 	bool is_valid;
@@ -569,7 +568,7 @@ static void decode_seal(const unsigned char *at, struct hx_log_seal *seal)
 	seal->put_bytes = hx_get64(at + 64);
 }
 
-/* The fixed part of an entry of this kind: nothing of it is read before it is known to be there. */
+/* The fixed part of an entry of this kind: decode reads it only after checking that it fits. */
 static size_t head_size(uint8_t kind)
 {
 	switch (kind) {

@@ -38,7 +38,7 @@ static bool is_zero(const unsigned char *at, size_t size)
 	return true;
 }
 
-/* What headers of segments and STORE have in common. */
+/* The common part of segment headers and STORE. */
 static void encode_common(
 	unsigned char *block, const unsigned char magic[8], const unsigned char *uuid,
 	uint32_t incompat, uint32_t ro_compat, uint32_t compat)
@@ -76,7 +76,7 @@ static enum hapax_status decode_common(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
 			"it uses features (0x%x) that this hapax does not know; use a newer one",
 			hx_get32(block + HX_LOG_HEADER_INCOMPAT));
-	/* To open is to write here, so what must not be written must not be opened. */
+	/* Opening writes here, so a file that must not be written must not be opened. */
 	if (hx_get32(block + HX_LOG_HEADER_RO_COMPAT) != 0)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,

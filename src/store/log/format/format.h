@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * format.h - the bytes of segments, frames and entries. The format is told in
- * README.md; here it is in numbers. Nothing here does I/O or allocates.
+ * format.h - the bytes of segments, frames and entries. README.md describes the format; here it
+ * is in numbers. Nothing here does I/O or allocates.
  *
- * Decoders take files as hostile: every length is checked before it is used, and
- * what they accept has no undefined bytes.
+ * Decoders treat files as hostile: every length is checked before it is used, and accepted data
+ * has no undefined bytes.
  *
  * Threads: any.
  */
@@ -39,9 +39,9 @@ enum {
 	HX_LOG_COUNTS_SIZE = 32 + 8 * HAPAX_DECISION_COUNT,
 	HX_LOG_SEAL_SIZE = 72,
 	HX_LOG_RESULT_HEAD_SIZE = 24,
-	/* One result of the largest size, with its headers and texts, and then some. */
+	/* One result of the largest size, with its headers and texts, and a margin. */
 	HX_LOG_FRAME_SIZE_MAX = 32 * 1024 * 1024,
-	/* A bound to what a manifest can list; merging keeps it in the dozens. */
+	/* The most segments that a manifest can list; merging keeps them in the dozens. */
 	HX_LOG_CLASS_SEGMENTS_MAX = 4096,
 };
 
@@ -58,10 +58,10 @@ enum hx_log_kind {
 };
 enum { HX_LOG_KIND_COUNT = 6 };
 
-/* "log", "hour", ...: how names begin. */
+/* The prefix of names: "log", "hour", ... */
 const char *hx_log_kind_name(enum hx_log_kind kind);
 
-/* Offsets in the header of a segment, and in STORE as far as they share them. */
+/* Offsets in the header of a segment; STORE shares some of them. */
 enum hx_log_header_at {
 	HX_LOG_HEADER_MAGIC = 0,
 	HX_LOG_HEADER_MAJOR = 8,
@@ -137,7 +137,7 @@ enum hx_log_entry_kind {
 	HX_LOG_MANIFEST = 5,
 	HX_LOG_COUNTS = 6,
 	HX_LOG_SEAL = 7,
-	HX_LOG_ENTRY_SKIPPABLE = 0x80, /* who does not know it may pass over it */
+	HX_LOG_ENTRY_SKIPPABLE = 0x80, /* a reader that does not know it may skip it */
 };
 
 enum hx_log_entry_flag {
@@ -170,8 +170,7 @@ struct hx_log_store_file {
 	unsigned char uuid[HX_LOG_UUID_SIZE];
 	int64_t created_ms;
 	uint64_t token_floor;
-	uint64_t
-		log_id; /* this log segment or a later one has frames that are durable; 0: none has */
+	uint64_t log_id; /* this log segment or a later one has durable frames; 0: none */
 };
 
 /* Both fill a whole block. */
@@ -181,8 +180,8 @@ void hx_log_store_encode(
 	const struct hx_log_store_file *store, unsigned char block[HX_LOG_BLOCK_SIZE]);
 
 /*
- * CORRUPT: not such a block, or damaged; UNSUPPORTED: a newer format. The message
- * says which, without the file's name.
+ * CORRUPT: not such a block, or damaged; UNSUPPORTED: a newer format. The message says which,
+ * without the file's name.
  */
 enum hapax_status hx_log_header_decode(
 	const unsigned char block[HX_LOG_BLOCK_SIZE], struct hx_log_header *ret_header,
@@ -191,10 +190,10 @@ enum hapax_status hx_log_store_decode(
 	const unsigned char block[HX_LOG_BLOCK_SIZE], struct hx_log_store_file *ret_store,
 	struct hapax_error *err);
 
-/* What the CRC of every frame of a segment begins with. */
+/* The initial CRC of every frame of a segment. */
 uint32_t hx_log_seed(const struct hx_log_header *header);
 
-/* A frame, all but its entries. */
+/* A frame without its entries. */
 struct hx_log_frame {
 	uint32_t flags;
 	uint32_t size;    /* padded */
@@ -209,23 +208,23 @@ struct hx_log_frame {
 	struct hx_clock_mark clock;
 };
 
-/* The whole blocks that a frame with so many bytes of entries takes. */
+/* The size, in whole blocks, of a frame with this many bytes of entries. */
 static inline uint32_t hx_log_frame_size(uint32_t payload)
 {
 	return (HX_LOG_FRAME_HEADER_SIZE + payload + HX_LOG_BLOCK_SIZE - 1) &
 		~(uint32_t)(HX_LOG_BLOCK_SIZE - 1);
 }
 
-/* Write the header before payload bytes of entries that are there; sets frame->crc. */
+/* Write the header in front of payload bytes of existing entries; sets frame->crc. */
 void hx_log_frame_encode(struct hx_log_frame *frame, uint32_t seed, unsigned char *at);
 
 /*
- * Is there the beginning of a frame at at, which holds HX_LOG_FRAME_HEADER_SIZE
- * bytes? Checks everything but the CRC. offset is where it was read.
+ * Does a frame begin at at, which holds HX_LOG_FRAME_HEADER_SIZE bytes? Checks everything but
+ * the CRC. offset is where it was read.
  */
 bool hx_log_frame_peek(const unsigned char *at, uint64_t offset, struct hx_log_frame *ret_frame);
 
-/* Does the CRC of a frame fit? at holds the header and all entries. */
+/* Does the CRC of a frame match? at holds the header and all entries. */
 bool hx_log_frame_is_whole(
 	const struct hx_log_frame *frame, uint32_t seed, const unsigned char *at);
 
@@ -234,7 +233,7 @@ struct hx_log_seal {
 	uint64_t removes;
 	uint64_t removes_offset;
 	uint64_t lsn_low;
-	uint64_t made_lsn; /* its PUTs were live when the log had come to this LSN, or further */
+	uint64_t made_lsn; /* its PUTs were live when the log had reached this LSN, or later */
 	int64_t expires_ms_max;
 	uint64_t put_bytes;
 };
@@ -247,7 +246,7 @@ struct hx_log_manifest_item {
 	struct hx_log_seal seal; /* the segment's own; not in the manifest */
 };
 
-/* An entry as it lies in a frame; what it points at lies there. */
+/* An entry in a frame; its pointers lead into the frame. */
 struct hx_log_entry {
 	uint8_t kind; /* enum hx_log_entry_kind, or unknown and skippable */
 	uint8_t flags;
@@ -256,14 +255,14 @@ struct hx_log_entry {
 	uint64_t offset; /* in its file; set by hx_log_entries_next() */
 	union {
 		/*
-		 * PUT: tenant and group are empty, scope stands for them, and key is as
-		 * stored. REMOVE: key, changed_ms and expires_ms are set.
+		 * PUT: tenant and group are empty, scope replaces them, and key is as stored.
+		 * REMOVE: key, changed_ms and expires_ms are set.
 		 */
 		struct {
 			struct hapax_record record;
 			uint32_t scope;
 			uint8_t encoding;   /* of key: enum hx_key_encoding */
-			uint32_t result_at; /* of PUT: where in the entry headers and body are */
+			uint32_t result_at; /* of PUT: offset of headers and body in the entry */
 		} put;
 		struct {
 			uint32_t number;
@@ -290,8 +289,8 @@ struct hx_log_entry {
 };
 
 /*
- * Read the entry at the front of bytes, which end with the frame's entries.
- * CORRUPT: no entry of this format can look like this.
+ * Read the entry at the front of bytes, which end with the frame's entries. CORRUPT: not a valid
+ * entry of this format.
  */
 enum hapax_status hx_log_entry_decode(
 	struct hapax_bytes bytes, struct hx_log_entry *ret_entry, struct hapax_error *err);
@@ -305,7 +304,7 @@ struct hx_packed_mark;
 size_t hx_log_put_size(const struct hapax_record *record, const struct hx_packed_key *key);
 size_t hx_log_remove_size(const struct hx_packed_key *key);
 
-/* Write as many bytes as size says. scope is the segment's number for key's scope. */
+/* Write size bytes. scope is the segment's number for key's scope. */
 void hx_log_put_encode(
 	unsigned char *at, const struct hapax_record *record, const struct hx_packed_key *key,
 	uint32_t scope, unsigned flags, uint64_t lsn);
@@ -313,7 +312,7 @@ void hx_log_remove_encode(
 	unsigned char *at, const struct hx_packed_key *key, uint32_t scope, int64_t changed_ms,
 	int64_t needed_until_ms, uint64_t lsn);
 
-/* The same for a mark that is made at now_ms; scope is key's own number. */
+/* The same for a mark made at now_ms; scope is key's own number. */
 size_t hx_log_mark_size(const struct hx_packed_mark *mark, const struct hx_packed_key *key);
 void hx_log_mark_encode(
 	unsigned char *at, const struct hx_packed_mark *mark, const struct hx_packed_key *key,

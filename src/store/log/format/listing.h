@@ -18,7 +18,7 @@ struct hx_log_listing {
 	struct hx_log_listed *segments; /* by kind, then id */
 	size_t count;
 	size_t capacity;
-	uint64_t others; /* names that are nobody's */
+	uint64_t others; /* names that are not hapax's */
 	bool is_short;   /* memory ran out */
 };
 

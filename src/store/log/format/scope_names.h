@@ -20,13 +20,13 @@ struct hx_log_scope_names {
 	struct hx_log_scope_slot *slots; /* by number */
 	uint32_t count;
 	struct hapax_buf text;
-	bool is_rebound; /* a number was given to two scopes */
+	bool is_rebound; /* a number was assigned to two scopes */
 };
 
 void hx_log_scope_names_init(struct hx_log_scope_names *names);
 void hx_log_scope_names_done(struct hx_log_scope_names *names);
 
-/* Another segment. */
+/* Start another segment. */
 void hx_log_scope_names_clear(struct hx_log_scope_names *names);
 
 /* False: no memory. */
@@ -34,7 +34,7 @@ bool hx_log_scope_names_put(
 	struct hx_log_scope_names *names, uint32_t number, struct hapax_bytes tenant,
 	struct hapax_bytes group);
 
-/* Has every number stood for one scope, and is it the visitor's own for it? */
+/* Did every number name one scope, and is it the visitor's own number for it? */
 bool hx_log_scope_names_fit(const struct hx_log_scope_names *names);
 
 /* NULL: not named. Valid until the next put. */

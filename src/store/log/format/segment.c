@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segment.c - one segment file, being made or written.
+ * segment.c - one segment file, while it is made or written.
  *
- * A log segment is filled with zeros before it is used: to overwrite costs half as
- * much as to append, since the file system's journal has nothing to do. One that
- * was used before is as good: its frames do not fit the new salt.
+ * A log segment is filled with zeros before it is used: overwriting costs half as much as
+ * appending, since the file system's journal has nothing to do. A reused segment is as good: its
+ * old frames do not match the new salt.
  */
 #include "store/log/format/segment.h"
 
@@ -35,13 +35,13 @@ static void path_of(
 	hx_log_path(directory, name, ret_path);
 }
 
-/* Directly where the file system can, else through the cache. */
+/* With direct I/O if the file system can, otherwise through the cache. */
 static int open_for_writing(const struct hx_io *io, const char *path, unsigned flags)
 {
 	int file = io->ops->open(
 		io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_DIRECT | flags, MODE_FILE);
 
-	/* Who refuses that has made the file all the same. */
+	/* A file system that refuses direct I/O has created the file anyway. */
 	if (file == -EINVAL)
 		file = io->ops->open(
 			io->context, path,
@@ -55,7 +55,7 @@ static int fill(const struct hx_io *io, int file, const unsigned char *memory, u
 	uint64_t offset = HX_LOG_BLOCK_SIZE;
 	int failed = io->ops->fallocate(io->context, file, 0, capacity);
 
-	/* Only a hint, and not every file system has it; but no space is no space. */
+	/* Only a hint, and not every file system has it; but lack of space is an error. */
 	if (failed == -ENOSPC || failed == -EDQUOT)
 		return failed;
 	while (offset < capacity) {
@@ -83,9 +83,8 @@ static int write_header(
 }
 
 /*
- * Take the file of a segment that is no longer needed. Its name must be gone for
- * good before its header is: a crash would otherwise leave a log segment that does
- * not fit its name.
+ * Take the file of a segment that is no longer needed. Its name must be gone permanently before
+ * its header is: a crash would otherwise leave a log segment that does not match its name.
  */
 static int take_used(
 	struct hx_log_directory *directory, const struct hx_log_segment_plan *plan, const char *tmp)
@@ -101,7 +100,7 @@ static int take_used(
 	return failed;
 }
 
-/* Fill in the file at tmp: the header, zeros if it is new. */
+/* Fill in the file at tmp: the header, and zeros if it is new. */
 static int prepare(
 	struct hx_log_directory *directory, int file, const struct hx_log_segment_plan *plan,
 	bool is_new, struct hx_log_header *header)
@@ -126,7 +125,7 @@ static int prepare(
 	return failed;
 }
 
-/* The file is ready under tmp: give it its name. */
+/* The file is ready at tmp: give it its name. */
 static int name_it(
 	struct hx_log_directory *directory, const struct hx_log_segment_plan *plan, const char *tmp)
 {
@@ -148,7 +147,7 @@ static uint64_t size_of_file(const struct hx_io *io, int file)
 	return io->ops->stat(io->context, file, &st) == 0 ? st.size : 0;
 }
 
-/* A file at tmp, empty or used. Returns the file; *ret_is_new tells. */
+/* Returns a file at tmp, empty or reused; *ret_is_new says which. */
 static int open_tmp(
 	struct hx_log_directory *directory, const struct hx_log_segment_plan *plan, const char *tmp,
 	uint64_t *ret_capacity, bool *ret_is_new)
@@ -158,8 +157,8 @@ static int open_tmp(
 
 	*ret_is_new = plan->reuse_id == 0 || take_used(directory, plan, tmp) != 0;
 	/*
-	 * A new file, never one that was there: if its old name comes back with a power
-	 * cut, two names lead to it, and what is written under one is lost under the other.
+	 * A new file, never an existing one. If a power cut restores its old name, two names
+	 * lead to it, and data written under one is lost under the other.
 	 */
 	if (*ret_is_new)
 		(void)io->ops->unlink(io->context, tmp);
@@ -167,7 +166,7 @@ static int open_tmp(
 	*ret_capacity = plan->capacity;
 	if (file >= 0 && !*ret_is_new)
 		*ret_capacity = size_of_file(io, file) / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE;
-	/* What is left of a truncated file is of no use. */
+	/* The rest of a truncated file is useless. */
 	if (*ret_capacity < 2 * HX_LOG_BLOCK_SIZE && file >= 0) {
 		(void)io->ops->close(io->context, file);
 		return -EIO;
@@ -175,7 +174,7 @@ static int open_tmp(
 	return file;
 }
 
-/* Make it; the file, open with the flags it is written with, or a negative errno. */
+/* Make the file. Returns it, open with the flags for writing, or a negative errno. */
 static int make(
 	struct hx_log_directory *directory, struct hx_log_segment_plan *plan,
 	struct hx_log_header *header)
@@ -235,8 +234,8 @@ enum hapax_status hx_log_segment_make(
 }
 
 /*
- * A block for O_DIRECT on the stack, found by hand: under AddressSanitizer locals are
- * not where alignas() wants them.
+ * A block for O_DIRECT on the stack, aligned by hand: AddressSanitizer does not place locals as
+ * alignas() asks.
  */
 enum { ALIGNED_SPACE = 2 * HX_LOG_BLOCK_SIZE };
 
@@ -333,7 +332,7 @@ int hx_log_segment_finish(struct hx_log_segment *segment, struct hx_log_director
 
 	path_of(directory, segment->header.kind, segment->header.id, ".tmp", tmp);
 	path_of(directory, segment->header.kind, segment->header.id, "", path);
-	/* Only now is its size known. */
+	/* Its size is known only now. */
 	segment->header.capacity = segment->offset;
 	hx_log_header_encode(&segment->header, block);
 	failed = hx_io_write_full(io, segment->file, block, HX_LOG_BLOCK_SIZE, 0);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * segment.h - one segment file, being made or written.
+ * segment.h - one segment file, while it is made or written.
  *
- * Making one may fail for lack of space; nothing is lost then. A failed write is
- * final: the caller latches.
+ * Making one may fail for lack of space; nothing is lost then. A failed write is final: the
+ * caller latches.
  *
  * Threads: one at a time for a segment.
  */
@@ -22,7 +22,7 @@ struct hx_log_segment {
 	int file; /* -1: closed */
 	enum hx_log_sync sync;
 	struct hx_log_header header;
-	uint64_t capacity; /* up to here there is room */
+	uint64_t capacity; /* there is room up to here */
 	uint64_t offset;   /* where the next frame goes */
 	uint32_t seed;
 };
@@ -35,22 +35,22 @@ struct hx_log_segment_plan {
 	uint64_t id;
 	uint64_t capacity;
 	enum hx_log_sync sync;
-	/* A log segment that is no longer needed, to be used again; 0: none. It is gone afterwards. */
+	/* A log segment that is no longer needed, to be reused; 0: none. It is gone afterwards. */
 	uint64_t reuse_id;
 	/* Leave it as NAME.tmp until hx_log_segment_finish(), and do not fill it. */
 	bool is_hidden;
 };
 
 /*
- * Make a segment with its name durable, open for writing behind its header. LIMIT:
- * no space; other statuses: it could not be made. Nothing of it is left then, nor of what
- * was to be used again.
+ * Make a segment with its name durable, open for writing behind its header. LIMIT: no space;
+ * other statuses: it could not be made. On failure nothing of it is left, nor of the segment to
+ * be reused.
  */
 enum hapax_status hx_log_segment_make(
 	struct hx_log_segment *segment, struct hx_log_directory *directory,
 	const struct hx_log_segment_plan *plan, struct hapax_error *err);
 
-/* Open one that is there, to go on at offset. */
+/* Open an existing one, to continue at offset. */
 enum hapax_status hx_log_segment_open(
 	struct hx_log_segment *segment, struct hx_log_directory *directory, uint64_t id,
 	enum hx_log_sync sync, uint64_t offset, struct hapax_error *err);
@@ -73,7 +73,7 @@ int hx_log_segment_sync(struct hx_log_segment *segment);
  */
 int hx_log_segment_finish(struct hx_log_segment *segment, struct hx_log_directory *directory);
 
-/* Remove the file of a segment. Gone already is fine. */
+/* Remove the file of a segment. It may already be gone. */
 int hx_log_segment_remove(
 	struct hx_log_directory *directory, enum hx_log_kind kind, uint64_t id, const char *suffix);
 
