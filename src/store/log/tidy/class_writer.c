@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * class_writer.c - a class segment in the making.
+ * class_writer.c - a class segment under construction.
  */
 #include "store/log/tidy/class_writer.h"
 
@@ -15,7 +15,7 @@
 #include "store/log/tidy/result_files.h"
 
 enum {
-	/* Dense: large frames, little in between. */
+	/* Dense: large frames, little padding. */
 	FRAME_BYTES = 256 * 1024,
 	NAMED_BYTES_MAX = HX_SCOPES_MAX / 8,
 };
@@ -219,7 +219,7 @@ enum hapax_status hx_log_class_writer_remove(
 	return HAPAX_OK;
 }
 
-/* Behind the PUTs; scopes are named again, so that this part can be read on its own. */
+/* After the PUTs; scopes are named again, so that this part can be read on its own. */
 static enum hapax_status write_removes(struct hx_log_class_writer *writer, struct hapax_error *err)
 {
 	enum hapax_status status = open_file(writer, err);

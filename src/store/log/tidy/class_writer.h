@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * class_writer.h - a class segment in the making: PUTs, then REMOVEs, then the seal.
+ * class_writer.h - a class segment under construction: PUTs, then REMOVEs, then the seal.
  *
- * The file is called NAME.tmp until it is finished, and is made when there is
- * something to write. A failure leaves nothing behind, once it is aborted.
+ * The file is called NAME.tmp until it is finished, and is created when there is something to
+ * write. After a failure and an abort, nothing is left of it.
  *
  * Threads: one at a time.
  */
@@ -27,8 +27,8 @@ struct hx_log_class_writer {
 	uint32_t payload;
 	uint32_t entries;
 	uint32_t chain;
-	struct hapax_buf named;   /* a bit for each scope that is named */
-	struct hapax_buf removes; /* REMOVE entries, as they will be written */
+	struct hapax_buf named;   /* a bit for each named scope */
+	struct hapax_buf removes; /* REMOVE entries, in the form to be written */
 	struct hx_log_seal seal;
 	uint64_t large_results; /* PUTs whose results may be left in the file */
 };
@@ -37,15 +37,15 @@ void hx_log_class_writer_init(
 	struct hx_log_class_writer *writer, struct hx_log_directory *directory,
 	struct hx_scope_table *scopes, enum hx_log_kind kind, uint64_t id);
 
-/* The log has come to lsn, and nothing was copied yet: see struct hx_log_seal. */
+/* The log has reached lsn, and nothing was copied yet: see struct hx_log_seal. */
 void hx_log_class_writer_set_made(struct hx_log_class_writer *writer, uint64_t lsn);
 
-/* Free memory, and remove what was not finished. */
+/* Free memory, and remove an unfinished file. */
 void hx_log_class_writer_done(struct hx_log_class_writer *writer);
 
 bool hx_log_class_writer_is_empty(const struct hx_log_class_writer *writer);
 
-/* LIMIT: no space. NO_MEMORY. UNAVAILABLE: it was not written. The writer is of no use then. */
+/* LIMIT: no space. NO_MEMORY. UNAVAILABLE: it was not written. The writer is then unusable. */
 enum hapax_status hx_log_class_writer_put(
 	struct hx_log_class_writer *writer, const struct hapax_record *record,
 	const struct hx_packed_key *key, uint64_t lsn, struct hapax_error *err);

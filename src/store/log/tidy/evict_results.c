@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * evict_results.c - large results leave memory, for a class segment that holds them.
+ * evict_results.c - large results leave memory once a class segment holds them.
  *
- * The segment is durable, and so is the manifest that names it. It is read back, and its
- * frames verified, before any record gives its bytes up for it: the copy in memory goes
- * only when the one on disk was seen. A record that is another one by now, or for whose
- * short form there is no memory, stays as it is.
+ * The segment is durable, and so is the manifest that names it. It is read back, and its frames
+ * verified, before any record gives up its bytes: the copy in memory goes only after the one on
+ * disk was seen. A record that has changed, or whose short form finds no memory, stays as it is.
  *
  * The lock of a shard is held for one record at a time, and never while bytes are compared:
  * within the epoch, a place that the table still has holds the same record.
@@ -15,7 +14,7 @@
 #include "store/log/log_private.h"
 #include "store/log/read/reader.h"
 
-/* Class segments that a pass has made name scopes by the store's own numbers. */
+/* Class segments made by a pass name scopes by the store's own numbers. */
 static void evict_entry(struct hx_log *log, const struct hx_log_entry *put, uint16_t file)
 {
 	const struct hapax_record *record = &put->as.put.record;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fetch.c - results that were left in files, read for operations that hand them out.
+ * fetch.c - read results from files for the operations that hand them out.
  *
- * What an operation answers is decided without them, from durable state. Who waits
- * for its submit reads them himself; those with a completion are read by a thread, so that
- * neither a submit nor who leads waits for the disk.
+ * The answer of an operation is decided without them, from durable state. A waiting caller reads
+ * them itself. A thread reads them for submits with a completion, so that neither a submit nor
+ * the leader waits for the disk.
  *
- *  (1) An operation that needs a result ends when it has it, verified, or with an
- *      error. Nothing is latched: this says nothing about what was written.
- *  (2) What was applied stays applied, though the record that came with the answer cannot be
- *      read: it is handed out without its result, as one that was too large.
+ *  (1) An operation that needs a result ends when it has it, verified, or with an error. Nothing
+ *      is latched: a failed read says nothing about writes.
+ *  (2) An applied operation stays applied even if the record in its answer cannot be read. The
+ *      record is handed out without its result, like one that was too large.
  */
 #include <string.h>
 
@@ -79,7 +79,7 @@ static void fetch_one(struct hx_log *log, struct hapax_op *op)
 	unsigned char *data;
 	size_t size;
 
-	/* One that was refused after all has only to say that it does not read. */
+	/* An operation that was refused after all only gives up its place. */
 	if (op->status == HAPAX_OK && hx_work_read_back(op, &elsewhere, &data, &size)) {
 		enum hapax_status status = hx_log_fetch_bytes(log, &elsewhere, data, size, NULL);
 
@@ -106,7 +106,7 @@ static bool is_wanted(const struct hapax_op *ops, size_t count)
 	return any != 0;
 }
 
-/* No memory to ask for them. */
+/* There is no memory to request them. */
 static void give_up(struct hx_log *log, struct hapax_op *ops, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -167,7 +167,7 @@ void hx_log_fetcher_stop(struct hx_log *log)
 {
 	if (!log->fetcher_runs)
 		return;
-	/* What waits is read first. */
+	/* Queued requests are read first. */
 	hx_request_queue_stop(&log->fetches);
 	hx_thread_join(&log->fetcher);
 	hx_request_queue_done(&log->fetches);

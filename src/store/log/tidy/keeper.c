@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keeper.c - the thread that looks after the files while nobody waits for it:
- * segments ahead of need, passes over old ones, a last frame when the log is idle.
+ * keeper.c - the thread that maintains the files in the background: segments ahead of need,
+ * passes over old ones, a last frame when the log is idle.
  *
  * It measures its own intervals by the monotonic clock: they decide nothing.
  */
@@ -12,13 +12,13 @@
 #include "store/core.h"
 #include "store/log/log_private.h"
 
-/* Passes that fail are tried again after 2 s, then twice as long, to four minutes. */
+/* Failed passes are retried after 2 s, then after twice as long, up to four minutes. */
 enum { PAUSE_DOUBLINGS = 8 };
 
-/* So far a clock may be behind, after a crash, what somebody was told (I8). */
+/* How far, after a crash, a clock may be behind a time that a caller has seen (I8). */
 #define CLOCK_AGE_MS INT64_C(10000)
 
-/* Was somebody told a time that is much later than the last one in the log? */
+/* Has a caller seen a time much later than the last one in the log? */
 static bool clock_is_old(struct hx_log *log)
 {
 	if (hx_log_now(log) - log->writer.mark.store_ms < CLOCK_AGE_MS)
@@ -26,7 +26,7 @@ static bool clock_is_old(struct hx_log *log)
 	return atomic_exchange_explicit(&log->was_read, 0, memory_order_relaxed) != 0;
 }
 
-/* Once a second, by who leads: is the log idle, and does its last frame lack a witness? */
+/* Once a second, by the leader: is the log idle, and does its last frame lack a witness? */
 struct tick_task {
 	struct hx_log_task task;
 	struct hx_log *log;
@@ -40,7 +40,7 @@ static enum hapax_status run_tick(struct hx_log_task *task)
 	bool is_idle = tick->frame_count == writer->frame_count;
 
 	tick->frame_count = writer->frame_count;
-	/* What is written now would be gone when the store is closed, or in another one. */
+	/* Anything written now would be lost at close, or land in another directory. */
 	if (hx_log_directory_is_gone(&tick->log->directory)) {
 		hx_log_writer_latch(writer, ENOENT, "the directory");
 		return HAPAX_ERR_FAILED;
@@ -54,7 +54,7 @@ static enum hapax_status run_tick(struct hx_log_task *task)
 	return HAPAX_OK;
 }
 
-/* Wait until there is something to do, or the time has come. False: stop. */
+/* Wait until there is work, or the time has come. False: stop. */
 static bool wait_for_work(struct hx_log *log, int64_t deadline_ns)
 {
 	bool goes_on;
@@ -93,9 +93,9 @@ uint64_t hx_log_keeper_failures(struct hx_log *log, struct hapax_error *err)
 }
 
 /*
- * A segment that cannot be read any more, or a full disk: stats count it and sweep tells
- * it. Returns how long to leave it alone: to copy the same every second would only wear the
- * disk, and fill the log.
+ * The cause is a segment that has become unreadable, or a full disk: stats count it and sweep
+ * reports it. Returns how long to wait: copying the same every second would only wear the disk,
+ * and fill the log.
  */
 static int64_t note_passes(
 	struct hx_log *log, enum hapax_status status, const struct hapax_error *err)
@@ -125,7 +125,7 @@ static enum hapax_status run_passes(struct hx_log *log, struct hapax_error *err)
 		status = hx_log_pass(log, &round, &more, err);
 		hx_mutex_unlock(&log->sweep_mutex);
 	}
-	/* That the store has failed is not for the passes to tell. */
+	/* Passes do not report that the store has failed. */
 	return hx_log_writer_is_latched(&log->writer) ? HAPAX_OK : status;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log_copy.c - what lives in a segment, copied into class segments.
+ * log_copy.c - copy the live records of a segment into class segments.
  */
 #include "store/log/tidy/log_copy.h"
 
@@ -228,7 +228,7 @@ static enum hapax_status copy_frames(struct source *source, uint64_t end, struct
 
 		if (status != HAPAX_OK)
 			return status;
-		/* Damaged since it was written: it stays, and so does what it holds. */
+		/* Damaged since it was written: the segment stays, with its content. */
 		if (found != HX_LOG_FOUND_FRAME)
 			return corrupt(source, "a frame is damaged", err);
 		status = copy_frame(source, &frame, bytes, err);

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log_sweep.c - what time does to records: expiry in memory, claims that nobody took up.
+ * log_sweep.c - the effects of time on records: expiry in memory, abandoned claims.
  *
- * Expiry needs no entry: whoever reads the log knows the time. A lapsed claim that
- * is given up changes its record, so the sweep only notes its key, and who leads
- * settles it.
+ * Expiry needs no entry: every reader of the log knows the time. Giving up a lapsed claim
+ * changes its record, so the sweep only notes its key, and the leader settles it.
  */
 #include "base/bytes.h"
 #include "store/core.h"
 #include "store/log/format/endian.h"
 #include "store/log/log_private.h"
 
-/* How a key is noted: u32 scope, u16 size, the key as text. */
+/* The form of a noted key: u32 scope, u16 size, the key as text. */
 enum { NOTE_HEAD_SIZE = 6 };
 
 void hx_log_lapse(const struct hapax_record *record, void *context)
@@ -62,7 +61,7 @@ static enum hapax_status run_settle(struct hx_log_task *task)
 	return HAPAX_OK;
 }
 
-/* Without a keeper nobody else looks after old segments, and after what is to be synced later. */
+/* Without a keeper, only the sweep handles old segments and deferred syncs. */
 static enum hapax_status tidy(struct hx_log *log, struct hapax_error *err)
 {
 	struct hx_log_round round = {0};

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pass.c - one step of tidying the files: the oldest log segment is copied out, small
- * class segments are merged, expired ones go.
+ * pass.c - one step of tidying the files: the oldest log segment is copied out, small class
+ * segments are merged, expired ones are removed.
  *
- *  (1) What is copied is synced, and its name durable, before the manifest names it.
- *  (2) Claims that live go back to the head of the log before the manifest that
- *      gives up their segment.
+ *  (1) A copy is synced, and its name durable, before the manifest names it.
+ *  (2) Live claims go back to the head of the log before the manifest that gives up their
+ *      segment.
  *  (3) A segment is removed only after a manifest without it is durable.
- *  (4) Only then do records in memory leave their large results in what was made, and
- *      before the files that they were in are given up (evict_results.c).
- *  (5) A REMOVE is dropped only when no class segment stays that was made before it:
- *      nothing is copied that was dead when the copying began.
+ *  (4) Only then do records in memory leave their large results in the new segments. This
+ *      happens before their previous files are given up (evict_results.c).
+ *  (5) A REMOVE is dropped only when no class segment stays that was made before it: no record
+ *      is copied that was dead when the copying began.
  *
- * Nothing here holds up who leads for longer than it takes to append some entries.
+ * Nothing here delays the leader for longer than it takes to append some entries.
  */
 #include <assert.h>
 #include <string.h>
@@ -26,17 +26,18 @@
 #include "store/log/read/reader.h"
 
 enum {
-	/* So many small segments of a kind become one. */
+	/* This many small segments of a kind become one. */
 	MERGE_COUNT = 8,
 	/* Small: below this part of a full one. */
 	SMALL_DIVISOR = 2,
-	/* Bytes that a pass writes anew for space, in segments: more than a pass can add. */
+	/* Bytes that a pass rewrites to save space, in segments: more than a pass can add. */
 	REWRITE_SEGMENTS = 4,
-	/* A PUT takes more on disk than its record in memory, at least by this. */
+	/* A PUT takes at least this much more on disk than its record in memory. */
 	PUT_BYTES_MORE = 24,
 	/*
-	 * Class segments take at most twice what lives, and this or a segment. The other three
-	 * segments that DESIGN allows are the log's: the active one, the next, and one to use again.
+	 * Class segments take at most twice the live bytes, plus this or a segment. The other
+	 * three segments that DESIGN allows are the log's: the active one, the next, and one to
+	 * reuse.
 	 */
 	SLACK_BYTES_MIN = (HX_LOG_KIND_COUNT - 1) * 3 * HX_LOG_BLOCK_SIZE,
 };
@@ -44,30 +45,30 @@ enum {
 struct pass {
 	struct hx_log *log;
 	struct hx_log_copy copy;
-	/* The manifest that will be; sources are left out. */
+	/* The next manifest, without the sources. */
 	struct hx_log_manifest next;
 	struct hx_log_manifest_item gone[HX_LOG_CLASS_SEGMENTS_MAX];
 	uint32_t gone_count;
-	uint64_t log_id; /* of the log segment that goes; 0: none */
+	uint64_t log_id; /* the log segment to remove; 0: none */
 	uint64_t log_end;
 	uint64_t made_lsn;   /* where the log was when this pass began */
 	uint32_t made_count; /* the last ones in next */
 	struct hx_log_manifest_item
 		result_file[HX_LOG_KIND_COUNT]; /* of these: with large results */
 	uint32_t evicted_count;
-	bool rewrites;  /* some go because much of what is there is dead */
-	size_t held_at; /* how far the commit has come in copy.held */
+	bool rewrites;  /* some go because many of their records are dead */
+	size_t held_at; /* the commit's position in copy.held */
 	bool has_manifest;
 };
 
-/* What only the leader knows. */
+/* Facts that only the leader knows. */
 struct look_task {
 	struct hx_log_task task;
 	struct hx_log *log;
-	uint64_t until_id; /* in: not beyond this one; out: the last that nobody writes, if 0 */
-	uint64_t log_id;   /* out: the oldest segment, if nobody writes it; else 0 */
+	uint64_t until_id; /* in: not beyond this one; out: the last without a writer, if 0 */
+	uint64_t log_id;   /* out: the oldest segment, if it has no writer; else 0 */
 	uint64_t log_end;  /* out: where it ends; 0: ask the next one */
-	uint64_t next_lsn; /* out: the index knows of everything below */
+	uint64_t next_lsn; /* out: the index has everything below */
 };
 
 static enum hapax_status run_look(struct hx_log_task *task)
@@ -83,10 +84,10 @@ static enum hapax_status run_look(struct hx_log_task *task)
 		look->until_id = last_id;
 	if (first_id > last_id || first_id > look->until_id || last_id == 0)
 		return HAPAX_OK;
-	/* A little is not worth the syncs: it is read at the next open, and that is all. */
+	/* A small amount is not worth the syncs: it only has to be read at the next open. */
 	if (writer->left_bytes < writer->segment_bytes / 2)
 		return HAPAX_OK;
-	/* Claims that live long would only be moved in a circle. */
+	/* Long-lived claims would only be moved in a circle. */
 	if (last_id - first_id < 2 * look->log->held_bytes / writer->segment_bytes)
 		return HAPAX_OK;
 	look->log_id = first_id;
@@ -94,7 +95,7 @@ static enum hapax_status run_look(struct hx_log_task *task)
 	return HAPAX_OK;
 }
 
-/* Where a log segment ends, as the next one's BEGIN says. */
+/* The end of a log segment, from the next one's BEGIN. */
 static enum hapax_status read_end(
 	struct hx_log *log, uint64_t id, uint64_t *ret_end, struct hapax_error *err)
 {
@@ -153,7 +154,7 @@ static enum hapax_status find_log_segment(
 	return status;
 }
 
-/* Which class segments go: expired, or to be merged. */
+/* Class segments to remove: expired, or to be merged. */
 
 static bool is_expired(const struct pass *pass, const struct hx_log_manifest_item *item)
 {
@@ -176,7 +177,7 @@ static unsigned count_small(const struct pass *pass, enum hx_log_kind kind)
 	return count;
 }
 
-/* Bytes of class segments that are too many, against what lives. */
+/* Excess bytes of class segments, compared with the live bytes. */
 static uint64_t count_waste(const struct pass *pass)
 {
 	const struct hx_log_manifest *manifest = &pass->log->writer.manifest;
@@ -193,8 +194,8 @@ static uint64_t count_waste(const struct pass *pass)
 }
 
 /*
- * Oldest first, as far as they were made before this round: they have lost most, and only
- * then are the REMOVEs behind them of no use any more.
+ * Oldest first, if they were made before this round: they have lost the most. Only after that
+ * are the REMOVEs behind them useless.
  */
 static void choose_rewrites(struct pass *pass, const struct hx_log_round *round, bool goes[])
 {
@@ -213,7 +214,7 @@ static void choose_rewrites(struct pass *pass, const struct hx_log_round *round,
 	}
 }
 
-/* Split the manifest into what stays and what goes. */
+/* Split the manifest into segments that stay and segments that go. */
 static enum hapax_status choose(struct pass *pass, const struct hx_log_round *round)
 {
 	const struct hx_log_manifest *manifest = &pass->log->writer.manifest;
@@ -282,9 +283,9 @@ static enum hapax_status finish_all(struct pass *pass, struct hapax_error *err)
 	return pass->made_count != 0 ? hx_log_directory_sync(&pass->log->directory, err) : HAPAX_OK;
 }
 
-/* The commit, by who leads. */
+/* The commit, run by the leader. */
 
-/* Put a claim that lives at the head of the log. False: the frame is full, or there is no room. */
+/* Put a live claim at the head of the log. False: the frame is full, or there is no room. */
 static enum hapax_status write_held(struct pass *pass)
 {
 	struct hx_log *log = pass->log;
@@ -326,7 +327,7 @@ static enum hapax_status write_manifest(struct pass *pass)
 	unsigned char *at;
 	uint64_t lsn;
 
-	/* Where the log begins must be a segment that is there: one is begun if need be. */
+	/* The log must begin at an existing segment: append starts one if necessary. */
 	at = hx_log_writer_append(writer, hx_log_manifest_size(pass->next.count), &lsn, &status);
 	if (at == NULL)
 		return status;
@@ -374,7 +375,7 @@ static enum hapax_status evict_results(struct pass *pass, struct hapax_error *er
 		enum hapax_status result_file =
 			hx_log_evict_results(pass->log, &pass->result_file[i], &why);
 
-		/* The next pass may well succeed: what is damaged must not be forgotten by that. */
+		/* The next pass may well succeed; the damage must still be remembered. */
 		if (result_file == HAPAX_ERR_CORRUPT)
 			hx_log_note_damage(pass->log, &why);
 		if (status != HAPAX_OK || result_file == HAPAX_OK)
@@ -386,7 +387,7 @@ static enum hapax_status evict_results(struct pass *pass, struct hapax_error *er
 	return status;
 }
 
-/* What is not in the manifest can go; a file that somebody reads goes later. */
+/* Files that are not in the manifest can go; a file with a reader goes later. */
 static void remove_gone(struct pass *pass)
 {
 	struct hx_log *log = pass->log;
@@ -397,7 +398,7 @@ static void remove_gone(struct pass *pass)
 		hx_log_writer_give_up(&log->writer, pass->log_id);
 }
 
-/* It did not come to a manifest: what was made is nobody's. */
+/* The pass did not reach a manifest: its new files are unused. */
 static void remove_made(struct pass *pass)
 {
 	const struct hx_log_manifest *next = &pass->next;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * result_files.c - class segments that records in memory have left their results in.
+ * result_files.c - class segments that hold results for records in memory.
  *
  *	FREE -> KEPT -> LEFT <-> UNUSED -> FREE
  *
- * A reader that was in the epoch when the last record went may still become a user of
- * the file before it leaves: so UNUSED is looked at again when all of these have left, and
- * a file that has users then is LEFT once more.
+ * A reader that was in the epoch when the last record went may still become a user of the file
+ * before it leaves. So UNUSED is checked again when all such readers have left, and a file that
+ * has users then is LEFT again.
  */
 #include "store/log/tidy/result_files.h"
 
@@ -47,7 +47,7 @@ void hx_log_result_files_init(
 	hx_mutex_init(&result_files->mutex);
 }
 
-/* Where another directory has our name, a file of that name is not ours. */
+/* If another directory has our name, a file of that name is not ours. */
 static void remove_file(
 	const struct hx_log_result_files *result_files, const struct hx_log_result_file *slot)
 {
@@ -71,7 +71,7 @@ void hx_log_result_files_done(struct hx_log_result_files *result_files)
 	memset(result_files, 0, sizeof(*result_files));
 }
 
-/* A slot that is free, or 0. Locks: mutex. */
+/* A free slot, or 0. Locks: mutex. */
 static uint32_t find_free(struct hx_log_result_files *result_files)
 {
 	struct hx_log_result_file *slots;
@@ -139,7 +139,7 @@ static void tidy_slot(
 	}
 	if (slot->state != HX_LOG_RESULT_FILE_UNUSED || !hx_epoch_is_past(epoch, slot->stamp))
 		return;
-	/* Whoever was inside has left, and told what he uses. */
+	/* Every reader that was inside has left, and has registered its use. */
 	if (hx_elsewhere_is_used(&result_files->users, number)) {
 		slot->state = HX_LOG_RESULT_FILE_LEFT;
 		return;

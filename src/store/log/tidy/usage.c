@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage.c - what the files of a store are, and how much of them lives.
+ * usage.c - the files of a store, and how much of them is live.
  */
 #include "base/io.h"
 #include "store/core.h"
@@ -8,14 +8,14 @@
 #include "store/log/format/listing.h"
 #include "store/log/log_private.h"
 
-/* What the record takes in a segment, but for parts of its fingerprint that memory lacks. */
+/* The record's size in a segment, without parts of its fingerprint that memory lacks. */
 static int add_record(
 	const struct hapax_record *record, const struct hx_elsewhere *elsewhere, void *context)
 {
 	struct hapax_files *files = context;
 	struct hx_packed_key key;
 
-	(void)elsewhere; /* sizes will do */
+	(void)elsewhere; /* sizes are enough */
 	hx_packed_key_init(&key, 0, record->key);
 	files->live_bytes += hx_log_put_size(record, &key);
 	return 0;
@@ -31,7 +31,7 @@ static void measure_records(struct hx_log *log, struct hapax_files *files)
 		hx_index_scan(log->index, &scan, &cursor, hx_log_now(log), add_record, files);
 }
 
-/* Segments may come and go while they are counted: one that is gone counts for nothing. */
+/* Segments may come and go during the count: a removed one counts as nothing. */
 static enum hapax_status measure_segments(
 	const struct hx_log *log, struct hapax_files *files, struct hapax_error *err)
 {
@@ -59,7 +59,7 @@ static enum hapax_status measure_segments(
 	return status;
 }
 
-/* What only the leader knows. */
+/* Facts that only the leader knows. */
 struct marks_task {
 	struct hx_log_task task;
 	const struct hx_log *log;
