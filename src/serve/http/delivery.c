@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delivery.c - the life of a delivery: its memory, its claim, and what it is told; turn by turn.
+ * delivery.c - the life of a delivery: its memory, its claim and its steps, turn by turn.
  */
 #include "serve/http/delivery.h"
 
@@ -18,19 +18,19 @@
 #include "serve/http/tally.h"
 
 enum {
-	/* As many as are kept for the next requests. */
+	/* Deliveries kept for reuse. */
 	SPARE_MAX = 256,
 
-	/* Of the buffers of one that is kept. */
+	/* The largest buffers kept in a spare delivery. */
 	KEPT_MAX = 16 * 1024,
 
-	/* Of those of the loop, between two turns. */
+	/* The largest buffers that the loop keeps between two turns. */
 	EVENT_KEPT_MAX = 1024 * 1024,
 
-	/* Claims and ends in one submit; a turn has no more events than that. */
+	/* Claims and completions in one submit; a turn has no more events than that. */
 	AT_ONCE_MAX = 64,
 
-	/* What came, with the path of the upstream and what is added. */
+	/* The received head, with the path of the upstream and the added fields. */
 	REQUEST_HEAD_MAX = HX_HTTP1_HEAD_LIMIT + 16 * 1024,
 	ANSWER_TEXT_MAX = HX_RESULT_SIZE_LIMIT + HX_RESULT_HEADERS_SIZE_MAX + 4096,
 };
@@ -212,9 +212,8 @@ static void ended(struct hx_delivery *delivery, const struct hapax_answer *answe
 }
 
 /*
- * Whose turn it would be runs instead: nobody would be there to be told. The run may end
- * on another thread meanwhile, so it is named by its key; if it no longer waits, nothing
- * happens.
+ * The next waiter runs instead: this client is gone. The run may end on another thread meanwhile,
+ * so it is named by its key. If it no longer waits, nothing happens.
  */
 static void leave(struct hx_delivery *delivery)
 {
@@ -269,7 +268,7 @@ static struct hapax_bytes copy(struct hx_delivery *delivery, struct hapax_bytes 
 	return hx_bytes(text->data + begin, bytes.size);
 }
 
-/* On another thread: keep what the loop will want to know. */
+/* On another thread: keeps the data that the loop needs. */
 static void keep_answer(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	struct hapax_answer *kept = &delivery->told.answer;
@@ -280,7 +279,7 @@ static void keep_answer(struct hx_delivery *delivery, const struct hapax_answer 
 	kept->error = hx_bytes(NULL, 0);
 	kept->result.headers = hx_bytes(NULL, 0);
 	kept->result.body = hx_bytes(NULL, 0);
-	/* Of its own run the delivery knows the result. */
+	/* The delivery has the result of its own run. */
 	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED || size == 0)
 		return;
 	hx_buf_clear(&delivery->told.answer_text);
@@ -310,13 +309,16 @@ static void on_step(
 		keep_answer(delivery, answer);
 	if (step == HAPAX_STEP_RUN)
 		delivery->claim.run = run;
-	/* Who sets the first one posts. Behind another one the loop may be at END already, which frees. */
+	/*
+	 * The thread that sets the first bit posts. After another bit, the loop may already be at
+	 * END, which frees.
+	 */
 	if (atomic_fetch_or_explicit(
 		    &delivery->told.steps, 1U << (unsigned)step, memory_order_acq_rel) == 0)
 		hx_reactor_post(&delivery->loop->reactor, &delivery->told.task);
 }
 
-/* What came on other threads. END is the last, and frees. */
+/* The steps that arrived on other threads. END is the last, and frees. */
 static void take_steps(struct hx_task *task)
 {
 	struct hx_delivery *delivery = task->context;
@@ -353,7 +355,7 @@ static struct hapax_request request_of(struct hx_delivery *delivery)
 	return request;
 }
 
-/* Something is wrong with one of them, and nobody knows with which: one by one. */
+/* One of them is invalid, but it is unknown which: begin them one by one. */
 static void begin_each(
 	struct hx_loop *loop, struct hx_delivery **deliveries, struct hapax_request *requests,
 	size_t count)
@@ -392,7 +394,7 @@ void hx_delivery_begin_all(struct hx_task *task)
 	}
 }
 
-/* What a large event needed is not kept for the next small one. */
+/* Buffers for a large event are not kept for the next small one. */
 static void tidy(struct hx_loop *loop)
 {
 	struct hapax_buf *bufs[] = {&loop->event_text, &loop->key_scratch, &loop->body_text};
@@ -480,8 +482,8 @@ void hx_delivery_set_route(
 }
 
 /*
- * One more request of the tenant: a batch is one of the tenant whose event is on its way, since
- * they go one by one. False: it was refused.
+ * Counts one more request of the tenant. A batch counts for the tenant of its current event, since
+ * its events run one by one. False: refused.
  */
 static bool count_in(struct hx_delivery *delivery)
 {

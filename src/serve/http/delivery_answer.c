@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * delivery_answer.c - what the sender of an event, or a client of the proxy, is told.
+ * delivery_answer.c - the answer to the sender of an event or a client of the proxy.
  *
  *	it ran here                    the upstream's reply; a large one as it comes
- *	done before                    the reply that was kept; else 200, empty
+ *	done before                    the stored reply; else 200, empty
  *	in progress                    409, Retry-After
  *	parked                         409
  *	same key, other payload        422
- *	what is stored is damaged      500
- *	the store was not asked, full  503, Retry-After
- *	its lease lapsed before it ran 503, Retry-After
+ *	stored record is damaged       500
+ *	store not asked, or full       503, Retry-After
+ *	lease lapsed before the run    503, Retry-After
  *
- * A duplicate without a kept reply gets an empty body, because senders such as Knative
- * take any other for a reply of their own; those of events that ask for JSON get it.
+ * A duplicate without a stored reply gets an empty body, because senders such as Knative take any
+ * other body for a reply event. Senders of events that ask for JSON get JSON.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@
 
 enum { FIELDS_MAX = 8 };
 
-/* The words of a door. */
+/* The wording of a door. */
 struct words {
 	const char *in_progress;
 	const char *in_progress_detail;
@@ -58,7 +58,7 @@ static const struct words event_words = {
 		"and its stored response cannot be read",
 };
 
-/* Of draft-ietf-httpapi-idempotency-key-header, where it has them. */
+/* From draft-ietf-httpapi-idempotency-key-header, if it defines them. */
 static const struct words key_words = {
 	.in_progress = "A request is outstanding for this Idempotency-Key",
 	.in_progress_detail = "A request with the same Idempotency-Key for the same operation is "
@@ -79,13 +79,13 @@ static const struct words *words_of(const struct hx_delivery *delivery)
 	return delivery->door == HX_DOOR_PROXY ? &key_words : &event_words;
 }
 
-/* Of what ran here; without a claim nothing was decided. */
+/* The decision for a run here; without a claim there is none. */
 static const char *decision_of(const struct hx_delivery *delivery)
 {
 	return delivery->claim.options.is_disabled ? NULL : "acquired";
 }
 
-/* A reply as it is put together. */
+/* A reply being built. */
 struct draft {
 	struct hx_http_reply reply;
 	struct hapax_field fields[FIELDS_MAX];
@@ -97,7 +97,7 @@ static void add_field(struct draft *draft, struct hapax_bytes name, struct hapax
 	draft->fields[draft->reply.field_count++] = (struct hapax_field){name, value};
 }
 
-/* NULL: none was made. */
+/* NULL: there is no decision. */
 static void add_decision(struct draft *draft, const char *decision)
 {
 	if (decision == NULL)
@@ -113,7 +113,7 @@ static void add_omitted(struct draft *draft, uint64_t bytes)
 		draft, HX_BYTES_LIT("Hapax-Body-Omitted"), hx_bytes(draft->omitted, (size_t)size));
 }
 
-/* The exchange has its reply; the delivery is gone, unless its run goes on. */
+/* The exchange has its reply; frees the delivery unless its run continues. */
 static void release(struct hx_delivery *delivery)
 {
 	delivery->exchange = NULL;
@@ -142,7 +142,7 @@ static void send_draft(struct hx_delivery *delivery, struct draft *draft)
 	release(delivery);
 }
 
-/* The problems that are about a key: in Stripe's words an idempotency_error. */
+/* The problems about a key: an idempotency_error in Stripe's terms. */
 static bool is_about_a_key(const char *type)
 {
 	static const char *const types[] = {
@@ -160,9 +160,9 @@ static bool is_about_a_key(const char *type)
 
 /* Whether a retry can change the answer. */
 enum again {
-	AGAIN_UNSAID, /* the status says it */
-	AGAIN_LATER,  /* it can, after a second */
-	AGAIN_NEVER,  /* not before a person has decided */
+	AGAIN_UNSAID, /* implied by the status */
+	AGAIN_LATER,  /* yes, after a second */
+	AGAIN_NEVER,  /* not until an operator has decided */
 };
 
 static void send_problem(
@@ -182,7 +182,7 @@ static void send_problem(
 	if (delivery->door == HX_DOOR_PROXY) {
 		if (is_about_a_key(problem->type))
 			told.error_type = "idempotency_error";
-		/* Stripe's libraries retry every 409 and 500 unless they are told not to. */
+		/* Stripe's libraries retry every 409 and 500 unless this field forbids it. */
 		if (again != AGAIN_UNSAID)
 			fields[count++] = (struct hapax_field){
 				HX_BYTES_LIT("Stripe-Should-Retry"),
@@ -194,7 +194,7 @@ static void send_problem(
 	release(delivery);
 }
 
-/* Of a batch the reply waits for the other events, with which the caller goes on. */
+/* In a batch the reply waits for the other events; the caller continues with them. */
 static bool is_one_of_many(struct hx_delivery *delivery, enum hx_conclusion conclusion)
 {
 	struct hx_delivery_batch *batch = delivery->batch;
@@ -234,7 +234,7 @@ void hx_delivery_refuse_path(struct hx_delivery *delivery, const char *detail)
 		detail);
 }
 
-/* Whoever held it up, the next one runs: as where the store was not asked. */
+/* The next request runs, whatever caused the delay: answer as if the store was not asked. */
 static void answer_revoked(struct hx_delivery *delivery)
 {
 	static const struct hx_http_problem problem = {
@@ -248,7 +248,7 @@ static void answer_revoked(struct hx_delivery *delivery)
 		send_problem(delivery, &problem, decision_of(delivery), AGAIN_LATER);
 }
 
-/* There is no response: nobody was reached, or nobody knows. */
+/* There is no response: the upstream was not reached, or the outcome is unknown. */
 static void answer_failure(struct hx_delivery *delivery)
 {
 	bool is_lost = delivery->call.outcome == HAPAX_RUN_AMBIGUOUS;
@@ -265,7 +265,7 @@ static void answer_failure(struct hx_delivery *delivery)
 	}
 	if (is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
 		return;
-	/* What was sent may have taken effect, whatever was wrong with the answer. */
+	/* The sent request may have taken effect, even if its answer was invalid. */
 	if (!is_lost && delivery->call.failure.status == HAPAX_ERR_LIMIT)
 		problem.status = 503;
 	send_problem(
@@ -291,7 +291,7 @@ static void on_room(struct hx_http_exchange *exchange)
 	hx_http_call_resume(&delivery->call.http);
 }
 
-/* One that is not for who sent it: senders of events follow none. */
+/* A redirection is not passed to senders of events: they do not follow any. */
 static bool is_redirection(const struct hx_delivery *delivery)
 {
 	return delivery->door == HX_DOOR_GATEWAY && delivery->call.status >= 300 &&
@@ -308,7 +308,7 @@ void hx_delivery_pass(struct hx_delivery *delivery, const struct hx_http1_head *
 		reply.framing = HX_HTTP_SIZED;
 		reply.length = head->content_length;
 	}
-	/* If it cannot begin now, it is tried again when all of it is there. */
+	/* If it cannot begin now, it is retried when the response is complete. */
 	delivery->call.is_streamed =
 		hx_http_stream_begin(delivery->exchange, &reply, on_room) == HAPAX_OK;
 }
@@ -317,11 +317,11 @@ void hx_delivery_stream(struct hx_delivery *delivery)
 {
 	struct draft draft = {.reply = {.status = delivery->call.status}};
 
-	/* Nobody is told of it but in one word. */
+	/* The reply reports it only as a status word. */
 	if (delivery->batch != NULL || is_redirection(delivery))
 		return;
 	add_decision(&draft, decision_of(delivery));
-	/* Whether it is stored is known at its end. */
+	/* Whether it is stored is known only at its end. */
 	add_field(&draft, HX_BYTES_LIT("Trailer"), HX_BYTES_LIT("Hapax-Stored"));
 	draft.reply.fields = draft.fields;
 	draft.reply.field_lines = hx_tracing_public(hapax_buf_bytes(&delivery->call.headers));
@@ -332,7 +332,7 @@ void hx_delivery_stream(struct hx_delivery *delivery)
 			delivery->exchange, hapax_buf_bytes(&delivery->call.body));
 }
 
-/* What could be told of it was told, but for its end. */
+/* Everything except the end of the stream has been sent. */
 static void end_stream(struct hx_delivery *delivery, bool is_stored)
 {
 	static const struct hapax_bytes not_stored = HX_BYTES_LIT("Hapax-Stored: no\r\n");
@@ -344,7 +344,7 @@ static void end_stream(struct hx_delivery *delivery, bool is_stored)
 	release(delivery);
 }
 
-/* What the upstream said. */
+/* Sends the upstream's response. */
 static void answer_response(struct hx_delivery *delivery, bool is_stored)
 {
 	struct draft draft = {.reply = {.status = delivery->call.status}};
@@ -353,7 +353,7 @@ static void answer_response(struct hx_delivery *delivery, bool is_stored)
 		end_stream(delivery, is_stored);
 		return;
 	}
-	/* It was run: whoever is told to come again for it would have it run twice. */
+	/* The event ran: a retry would run it twice. */
 	if (delivery->batch != NULL && !is_stored)
 		delivery->batch->is_unstored = true;
 	if (is_one_of_many(delivery, conclusion_of(delivery)))
@@ -380,7 +380,7 @@ static void answer_response(struct hx_delivery *delivery, bool is_stored)
 
 void hx_delivery_answer_unstored(struct hx_delivery *delivery)
 {
-	/* Of a failure nothing is to be kept but the failure: that can wait. */
+	/* A failure has no response to keep, so it can wait. */
 	if (delivery->call.status != 0 && delivery->batch == NULL)
 		answer_response(delivery, false);
 }
@@ -398,7 +398,7 @@ static void write_skipped(struct hx_delivery *delivery, struct hapax_buf *out)
 	hx_json_write_end(&json, '}');
 }
 
-/* Nothing was kept that this door could say again. */
+/* There is no stored reply that this door could replay. */
 static void answer_skipped(struct hx_delivery *delivery)
 {
 	static const struct hapax_bytes accept = HX_BYTES_LIT("Accept");
@@ -529,7 +529,7 @@ static void answer_mismatch(struct hx_delivery *delivery)
 		send_problem(delivery, &problem, "mismatch", AGAIN_UNSAID);
 }
 
-/* Coming again changes nothing, and so nobody is asked to. */
+/* A retry changes nothing, so the reply does not ask for one. */
 static void answer_corrupt(struct hx_delivery *delivery)
 {
 	const struct hx_http_problem problem = {
@@ -542,7 +542,7 @@ static void answer_corrupt(struct hx_delivery *delivery)
 		send_problem(delivery, &problem, NULL, AGAIN_NEVER);
 }
 
-/* The store gave no answer. */
+/* The store did not answer. */
 static void answer_error(struct hx_delivery *delivery, enum hapax_status status)
 {
 	bool is_uncertain = status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_FAILED;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * forward.c - a request to its upstream, and what becomes of the response.
+ * forward.c - sends a request to its upstream and handles the response.
  *
- * Requests are written anew from what was read, never passed on as they came. Fields
- * that belong to a connection stay behind, and so does everything that begins with
- * Hapax-: only hapax writes these, so an upstream may believe them. So do fields whose name has
- * other characters than letters, digits and hyphens; of a response all pass.
+ * Requests are written again from the parsed request, never passed on as received. Fields of a
+ * connection are removed. So is every field that begins with Hapax-: only hapax writes these, so an
+ * upstream may trust them. Request fields whose name has characters other than letters, digits and
+ * hyphens are removed, too; response fields with such names pass.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -34,8 +34,8 @@ static bool is(struct hapax_bytes name, struct hapax_bytes other)
 }
 
 /*
- * Hapax_Token, X_API_Key, ce_id: nothing was decided by them here, but an upstream may take them
- * for Hapax-Token, X-API-Key and ce-id. nginx drops them as well.
+ * Hapax_Token, X_API_Key, ce_id: hapax ignores them, but an upstream may read them as Hapax-Token,
+ * X-API-Key and ce-id. nginx drops them as well.
  */
 static bool is_disguised(const struct hx_delivery *delivery, struct hapax_bytes name)
 {
@@ -57,14 +57,14 @@ static bool is_disguised(const struct hx_delivery *delivery, struct hapax_bytes 
 	return true;
 }
 
-/* Says who asked, by which name and how: written by proxies, and by whoever wants to be another. */
+/* A field that names client, host or scheme: written by proxies, and forged by clients. */
 static bool tells_origin(struct hapax_bytes name)
 {
 	return begins_with(name, HX_BYTES_LIT("X-Forwarded-")) ||
 		is(name, HX_BYTES_LIT("Forwarded")) || is(name, HX_BYTES_LIT("X-Real-IP"));
 }
 
-/* Of a request: does it go no further? */
+/* Whether a field of a request is removed. */
 static bool stays(const struct hx_delivery *delivery, struct hapax_bytes name)
 {
 	if (tells_origin(name) && !delivery->exchange->is_trusted)
@@ -78,7 +78,7 @@ static bool stays(const struct hx_delivery *delivery, struct hapax_bytes name)
 		hx_http1_is_hop(&delivery->exchange->head, name);
 }
 
-/* Where somebody before us has written Forwarded (RFC 7239), who asked us is its last element. */
+/* If an earlier proxy wrote Forwarded (RFC 7239), our peer becomes its last element. */
 static void write_rfc7239(struct hx_http1_writer *writer, const struct hx_http_exchange *exchange)
 {
 	static const struct hapax_bytes name = HX_BYTES_LIT("Forwarded");
@@ -93,7 +93,7 @@ static void write_rfc7239(struct hx_http1_writer *writer, const struct hx_http_e
 	hx_http1_write_field(writer, name, hapax_bytes_from_text(element));
 }
 
-/* Who asked: those before us, if who asked us is believed, and who asked us. */
+/* The chain of clients: the earlier ones, if our peer is trusted, then our peer. */
 static void write_forwarded(struct hx_http1_writer *writer, const struct hx_http_exchange *exchange)
 {
 	static const struct hapax_bytes name = HX_BYTES_LIT("X-Forwarded-For");
@@ -108,8 +108,8 @@ static void write_forwarded(struct hx_http1_writer *writer, const struct hx_http
 }
 
 /*
- * By which name and how it was asked for, unless a proxy before us has said it: an API behind
- * a proxy makes links of it, and sends away whom it takes to come without TLS.
+ * The host and scheme of the request, unless an earlier proxy has set them. An API behind a proxy
+ * builds links from them, and redirects clients that seem to come without TLS.
  */
 static void write_origin(struct hx_http1_writer *writer, const struct hx_http_exchange *exchange)
 {
@@ -139,7 +139,7 @@ static enum hapax_status write_head(
 	char path[2 * HX_HTTP1_LINE_MAX];
 	size_t prefix_size = strlen(target->path);
 
-	/* A URL of a configuration is shorter than a line. */
+	/* A configured URL is shorter than a line. */
 	assert(prefix_size + head->path.size <= sizeof(path));
 	memcpy(path, target->path, prefix_size);
 	memcpy(path + prefix_size, head->path.data, head->path.size);
@@ -225,8 +225,8 @@ void hx_forward(struct hx_delivery *delivery, const struct hapax_answer *answer)
 }
 
 /*
- * It has waited, for this thread or for a connection, and maybe the whole process stood still:
- * another one may have taken over, and sent it.
+ * It has waited, for this thread or a connection, or the whole process was suspended. Another
+ * process may have taken over and sent it.
  */
 static bool may_send(struct hx_http_call *call)
 {
@@ -249,7 +249,7 @@ void hx_forward_late(struct hx_delivery *delivery, const struct hapax_answer *an
 	fail(delivery, true, &err);
 }
 
-/* Of a response: is it none of the client's business? */
+/* Whether a response field is withheld from the client. */
 static bool is_private(const struct hx_http1_head *head, struct hapax_bytes name)
 {
 	return is(name, HX_BYTES_LIT("Date")) || begins_with(name, HX_BYTES_LIT("Hapax-")) ||
@@ -260,7 +260,7 @@ static enum hapax_status keep_field(struct hapax_buf *out, const struct hapax_fi
 {
 	enum hapax_status status = hx_buf_reserve(out, field->name.size + field->value.size + 4);
 
-	/* Where there is room for the whole line, none of its parts fails. */
+	/* If the whole line has room, none of its parts fails. */
 	if (status != HAPAX_OK)
 		return status;
 	(void)hx_buf_append(out, field->name.data, field->name.size);
@@ -270,7 +270,7 @@ static enum hapax_status keep_field(struct hapax_buf *out, const struct hapax_fi
 	return HAPAX_OK;
 }
 
-/* Cookies are for who gets the response first, and for nobody who gets it again. */
+/* Cookies are for the first client only, not for a replay. */
 static bool is_kept(const struct hx_delivery *delivery, struct hapax_bytes name)
 {
 	const struct hx_config_proxy_route *route = delivery->claim.proxy;
@@ -284,7 +284,7 @@ static bool is_kept(const struct hx_delivery *delivery, struct hapax_bytes name)
 	return false;
 }
 
-/* Those that are stored come first. */
+/* The stored fields come first. */
 static void keep_fields(struct hx_delivery *delivery, const struct hx_http1_head *head)
 {
 	struct hapax_buf *out = &delivery->call.headers;
@@ -306,7 +306,7 @@ static void keep_fields(struct hx_delivery *delivery, const struct hx_http1_head
 	}
 }
 
-/* What passes has no time but for each step: it may be as long as it likes. */
+/* A passed-through request has only a time limit per step, not in total. */
 static void prolong(struct hx_delivery *delivery)
 {
 	hx_http_call_prolong(
@@ -342,7 +342,7 @@ static bool keep_data(struct hx_delivery *delivery, struct hapax_bytes data)
 		hx_buf_append(&delivery->call.body, data.data, data.size) == HAPAX_OK;
 }
 
-/* Kept while it may be; of what is larger the sender gets it all, and we keep its size. */
+/* Keeps the body up to the limit; of a larger one the sender gets all, and its size is kept. */
 static void on_data(struct hx_http_call *call, struct hapax_bytes data)
 {
 	struct hx_delivery *delivery = call->context;
@@ -363,12 +363,12 @@ static void on_data(struct hx_http_call *call, struct hapax_bytes data)
 	if (!delivery->claim.passes)
 		return;
 	prolong(delivery);
-	/* It has no end that anybody waits for. */
+	/* It has no client that waits for its end. */
 	if (delivery->exchange->peer == NULL)
 		hx_http_call_abandon(call);
 }
 
-/* The sender reads so slowly that the run would be late: what happened counts for more. */
+/* The sender reads so slowly that the run would be late: recording the outcome matters more. */
 static void on_hurry(struct hx_http_call *call)
 {
 	struct hx_delivery *delivery = call->context;
@@ -392,7 +392,7 @@ static enum hapax_run_outcome outcome_of(const struct hx_delivery *delivery)
 		delivery->call.status);
 }
 
-/* What passes was asked for by somebody who may ask for anything. */
+/* Any 4xx is legitimate for a passed-through request. */
 static bool is_failure(const struct hx_delivery *delivery)
 {
 	if (delivery->claim.passes)

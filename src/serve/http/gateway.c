@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway.c - requests as they come: events, batches of them, their routes and keys, and the
- * handshake of senders of webhooks.
+ * gateway.c - incoming requests: events, batches, their routes and keys, and the handshake of
+ * webhook senders.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static bool is_allowed(const struct hx_config_webhook *webhook, struct hapax_byt
 }
 
 /*
- * May this sender deliver here? (CloudEvents webhooks, 4.) Consent are the two fields;
+ * Answers whether this sender may deliver here (CloudEvents webhooks, 4). The two fields grant it;
  * without them the status means nothing.
  */
 static void shake_hands(struct hx_http_exchange *exchange, const struct hx_config *config)
@@ -89,7 +89,7 @@ static void gateway_refuse(
 		"The request is not a CloudEvent that can be read here", err->message);
 }
 
-/* Read all events once, so that what is wrong with the last is told before the first runs. */
+/* Reads all events once, so that an error in the last is reported before the first runs. */
 enum hapax_status hx_gateway_open_batch(
 	struct hx_delivery *delivery, struct hapax_buf *event_text, struct hapax_error *err)
 {
@@ -112,7 +112,7 @@ enum hapax_status hx_gateway_open_batch(
 	return status;
 }
 
-/* The first that applies of 503, 409, 422, 200: who comes again finds what is left. */
+/* The first that applies of 503, 409, 422, 200: a retry runs the remaining events. */
 void hx_gateway_answer_batch(struct hx_delivery *delivery)
 {
 	static const unsigned statuses[] = {
@@ -121,7 +121,7 @@ void hx_gateway_answer_batch(struct hx_delivery *delivery)
 		[HX_CONCLUSION_UNFINISHED] = 503,
 	};
 	struct hx_http_exchange *exchange = delivery->exchange;
-	/* What there is no memory for now is taken when it comes again. */
+	/* Events refused for lack of memory are accepted on a retry. */
 	enum hx_conclusion worst = delivery->batch->reader.status == HAPAX_OK
 		? delivery->batch->worst
 		: HX_CONCLUSION_UNFINISHED;
@@ -188,7 +188,7 @@ enum hapax_status hx_gateway_key(
 	return hapax_key_make(route->strategy, &view, scratch, ret_key, err);
 }
 
-/* As the reader has made it, or made here. */
+/* The key from the reader, or made here. */
 static enum hapax_status find_key(struct hx_delivery *delivery, struct hapax_error *err)
 {
 	struct hx_loop *loop = delivery->loop;
@@ -202,7 +202,7 @@ static enum hapax_status find_key(struct hx_delivery *delivery, struct hapax_err
 	return delivery->large->key_status;
 }
 
-/* Which key, in which scope, by which settings. False: it was refused. */
+/* Finds key, scope and settings. False: refused. */
 static bool identify(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
@@ -280,7 +280,7 @@ void hx_gateway_next(struct hx_delivery *delivery)
 		hx_large_ask(delivery->large);
 		return;
 	}
-	/* If nobody waits for the rest, it comes again. */
+	/* If the client is gone, it will retry the rest. */
 	while (!is_claimed && delivery->exchange->peer != NULL &&
 	       hx_cloudevents_batch_next(&batch->reader, &loop->event)) {
 		batch->event = loop->event.text;
@@ -319,7 +319,7 @@ void hx_gateway_refuse(
 	gateway_refuse(delivery, status, err);
 }
 
-/* Would the service take the path for one of the same route? False: it was refused. */
+/* Whether the service would read the path as one of the same route. False: refused. */
 static bool take_path(struct hx_delivery *delivery)
 {
 	struct hapax_bytes path;
@@ -346,7 +346,7 @@ void hx_gateway_take_up(struct hx_delivery *delivery)
 	enum hx_cloudevents_mode mode = HX_CLOUDEVENTS_BINARY;
 	struct hapax_error err = {.status = HAPAX_OK};
 	enum hapax_status status = hx_cloudevents_detect(content_type, &mode, &err);
-	/* A batch is held until its last event: one from a file, where that is accounted. */
+	/* A batch is held until its last event; the reader accounts for one from a file. */
 	bool is_large = delivery->exchange->body.size > HX_LARGE_SIZE_MIN ||
 		(mode == HX_CLOUDEVENTS_BATCHED &&
 		 !hx_http_body_is_in_memory(&delivery->exchange->body));
@@ -363,7 +363,7 @@ void hx_gateway_take_up(struct hx_delivery *delivery)
 	if (status != HAPAX_OK) {
 		hx_gateway_refuse(delivery, status, &err);
 	} else if (is_large) {
-		return; /* it goes on when it is read */
+		return; /* continues when it is read */
 	} else if (mode == HX_CLOUDEVENTS_BATCHED) {
 		hx_gateway_next(delivery);
 	} else {
@@ -371,7 +371,7 @@ void hx_gateway_take_up(struct hx_delivery *delivery)
 	}
 }
 
-/* A reply that no delivery gives. */
+/* A reply without a delivery. */
 static void count(struct hx_loop *loop, unsigned status)
 {
 	hx_metrics_add(

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gateway.h - requests that are events: one, or a batch of them.
+ * gateway.h - requests that carry events: one, or a batch.
  *
  *	handle ──▶ take_up ──▶ read ──▶ claim ──▶ hx_delivery_ask() ──▶ ...
  *	               └──▶ open_batch ──▶ next ──▶ claim of each ──▶ answer_batch
  *
- * The events of a batch go one after the other. hx_gateway_next() claims the next one that is not
- * refused at once, or answers the batch; whoever learns that an event is over calls it: ended() of
- * delivery.c, large.c. What is said of an event (hx_delivery_answer(), hx_delivery_refuse()) is
- * noted only, so that no event is begun from within the answer of another one.
+ * The events of a batch run one after the other. hx_gateway_next() claims the next event that is
+ * not refused at once, or answers the batch. Its callers, ended() of delivery.c and large.c, call
+ * it when an event is over. hx_delivery_answer() and hx_delivery_refuse() only note the result of
+ * an event, so that no event begins within the answer of another one.
  *
  * Threads: the loop's, unless said otherwise.
  */
@@ -17,31 +17,30 @@
 
 #include "serve/http/delivery.h"
 
-/* Take up a request that is an event, or several: at the end of the turn. */
+/* Takes up a request with one or more events, at the end of the turn. */
 void hx_gateway_handle(struct hx_http_exchange *exchange);
 
-/* Read it, and claim it: hx_delivery_read_all(). */
+/* Reads the request and claims it: hx_delivery_read_all(). */
 void hx_gateway_take_up(struct hx_delivery *delivery);
 
 /*
- * Claim the event that is in loop->event. False: it was refused, and the delivery is
- * gone unless it is a batch.
+ * Claims the event in loop->event. False: refused, and the delivery is freed unless it is a batch.
  */
 bool hx_gateway_claim(struct hx_delivery *delivery);
 
-/* The next event of a batch, or the reply to all of them. Gives the delivery back at the end. */
+/* Claims the next event of a batch, or answers the batch and frees the delivery. */
 void hx_gateway_next(struct hx_delivery *delivery);
 
-/* The reply to a batch. Gives the delivery back. */
+/* Answers a batch and frees the delivery. */
 void hx_gateway_answer_batch(struct hx_delivery *delivery);
 
-/* It cannot be read: no event of it was looked at. */
+/* The request is unreadable: none of its events was processed. */
 void hx_gateway_refuse(
 	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *err);
 
 /*
- * Read the body: one event, or a batch, of which every event is checked. What is decoded
- * lies in event_text, a body from a file in body_text. Threads: whoever has the delivery.
+ * Reads the body: one event, or a batch, of which every event is checked. Decoded text lies in
+ * event_text, a body from a file in body_text. Threads: the delivery's owner.
  */
 enum hapax_status hx_gateway_read(
 	struct hx_delivery *delivery, enum hx_cloudevents_mode mode, struct hx_cloudevent *event,

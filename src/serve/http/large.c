@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * large.c - requests that take too long to read for a loop.
+ * large.c - requests that take too long to read on a loop.
  */
 #include "serve/http/large.h"
 
@@ -57,7 +57,7 @@ static size_t smaller(size_t one, size_t other)
 	return one < other ? one : other;
 }
 
-/* Of the body, what has to be read from its file. */
+/* The part of the body that must be read from its file. */
 static size_t file_size(const struct hx_large *large)
 {
 	const struct hx_http_body *body = &large->delivery->exchange->body;
@@ -93,7 +93,7 @@ static void open_body(struct hx_large *large)
 			  &large->body_text, &large->err);
 }
 
-/* What the texts have left of its place; of a batch, what its text has left of everything. */
+/* The memory that the texts leave of its place; for a batch, what its text leaves of the total. */
 static size_t left_for_key(const struct hx_large *large)
 {
 	size_t max = hx_budget_max(&memory_of(large)->listeners);
@@ -115,7 +115,7 @@ static void make_key(struct hx_large *large)
 	large->key_status = hx_gateway_key(
 		delivery, large->route, &large->event, &scratch, &large->key, &large->key_err);
 	large->key_ns += hx_clock_mono_ns();
-	/* Nothing that is asked for at once is twice the text. */
+	/* No single allocation exceeds twice the text. */
 	large->is_short = large->key_status == HAPAX_ERR_LIMIT && left < HX_KEY_SCRATCH_MAX &&
 		left - scratch.capacity <= 2 * large->event.data.size;
 	if (large->is_short)
@@ -134,7 +134,7 @@ static enum hapax_status refuse_as_full(struct hapax_error *err)
 		"the memory for requests and replies is in use; try again later");
 }
 
-/* What it says when it did not fit. */
+/* The error if it did not fit. */
 static void explain(struct hx_large *large)
 {
 	size_t size = (size_t)large->delivery->exchange->body.size;
@@ -155,7 +155,7 @@ static void explain(struct hx_large *large)
 static void read_event(struct hx_large *large)
 {
 	struct hx_delivery *delivery = large->delivery;
-	/* The event of a batch whose key did not fit into a narrow place. */
+	/* An event of a batch whose key did not fit a narrow place. */
 	bool is_again = is_batch(large) && large->is_short;
 
 	large->is_short = false;
@@ -173,14 +173,14 @@ static void read_event(struct hx_large *large)
 	explain(large);
 }
 
-/* Is there a place for what is read? Locks: mutex, as in the next four. */
+/* Finds a place for the body. Locks: mutex, as in the next four. */
 static bool find_place(
 	const struct hx_reader *reader, const struct hx_large *large, size_t *ret_place)
 {
 	size_t count = large->needs_wide ? HX_READER_WIDE + 1 : reader->thread_max;
 
 	*ret_place = HX_READER_WIDE;
-	/* The wide one is for those that need no more only if it is the last. */
+	/* A body that fits a narrow place takes the wide one only if no other is free. */
 	while (count > 0 && reader->is_taken[count - 1])
 		count--;
 	if (count > 0)
@@ -193,7 +193,7 @@ static struct hx_large *large_of(const struct hx_turn *turn)
 	return (struct hx_large *)((uintptr_t)turn - offsetof(struct hx_large, turn));
 }
 
-/* May it have another reader: is one left for everybody else? */
+/* Whether its address may have another reader: one must remain for the other addresses. */
 static bool may_read(void *arg, const struct hx_turn *turn)
 {
 	const struct hx_reader *reader = arg;
@@ -213,7 +213,7 @@ static void leave_place(struct hx_reader *reader, struct hx_large *large)
 	large->has_place = false;
 }
 
-/* True: it is the loop's now, which may free it. False: it is read again, with more memory. */
+/* True: the loop owns it now and may free it. False: it is read again, with more memory. */
 static bool give_back(struct hx_reader *reader, struct hx_large *large)
 {
 	bool is_done = !large->is_short || large->place == HX_READER_WIDE;
@@ -223,7 +223,7 @@ static bool give_back(struct hx_reader *reader, struct hx_large *large)
 		large->is_open = false;
 	}
 	hx_mutex_lock(&reader->mutex);
-	/* Of one that is not a batch the loop has the texts yet. */
+	/* If it is not a batch, the loop still uses the texts. */
 	if (!is_done || is_batch(large))
 		leave_place(reader, large);
 	if (!is_done) {
@@ -232,7 +232,7 @@ static bool give_back(struct hx_reader *reader, struct hx_large *large)
 	} else {
 		hx_turns_leave(&reader->turns, &large->turn);
 	}
-	/* Another one of its address may be read now. */
+	/* Another body of its address may be read now. */
 	hx_cond_broadcast(&reader->wake);
 	hx_mutex_unlock(&reader->mutex);
 	return is_done;
@@ -284,7 +284,7 @@ static void note(struct hx_large *large, size_t bytes)
 	hx_block_pool_note(&large->delivery->loop->reactor.blocks, &large->noted, bytes);
 }
 
-/* The texts are not needed any more: the next one may have its place. */
+/* The texts are no longer needed: the next body may have its place. */
 static void leave(struct hx_large *large)
 {
 	struct hx_reader *reader = &large->delivery->loop->serve->reader;
@@ -327,7 +327,7 @@ static void claim_event(struct hx_large *large)
 	delivery->loop->event = large->event;
 	if (!hx_gateway_claim(delivery))
 		return;
-	/* What goes to the upstream is the body of the exchange. */
+	/* The upstream gets the body of the exchange. */
 	leave(large);
 }
 
@@ -341,7 +341,7 @@ static void on_read(struct hx_task *task)
 void hx_large_ask(struct hx_large *large)
 {
 	struct hx_reader *reader = &large->delivery->loop->serve->reader;
-	/* Of a batch that was read, one event. */
+	/* For a batch that was read, one event. */
 	uint64_t size = large->is_open ? HX_LARGE_SIZE_MIN : large->delivery->exchange->body.size;
 
 	large->is_short = false;
@@ -350,12 +350,12 @@ void hx_large_ask(struct hx_large *large)
 			hx_memory_reader_share(memory_of(large), reader->thread_max, false);
 	hx_mutex_lock(&reader->mutex);
 	hx_turns_ask(&reader->turns, &large->turn, size);
-	/* The one that wakes may not be allowed to take it. */
+	/* The woken thread may not be allowed to take it. */
 	hx_cond_broadcast(&reader->wake);
 	hx_mutex_unlock(&reader->mutex);
 }
 
-/* For whom a body is read. */
+/* Finds the address that a body counts for. */
 static void identify(const struct hx_reader *reader, struct hx_large *large)
 {
 	const struct hx_http_exchange *exchange = large->delivery->exchange;
@@ -366,7 +366,7 @@ static void identify(const struct hx_reader *reader, struct hx_large *large)
 	large->turn.who = hx_siphash13(reader->hash_key, network, strlen(network));
 }
 
-/* Another thread, if nobody is free to read what is about to come. */
+/* Starts another thread if no reader is free for the next body. */
 static enum hapax_status need_thread(struct hx_reader *reader, struct hapax_error *err)
 {
 	enum hapax_status status = HAPAX_OK;
@@ -379,14 +379,14 @@ static enum hapax_status need_thread(struct hx_reader *reader, struct hapax_erro
 			&reader->threads[reader->thread_count], work, reader, "hapax-reader", err);
 		reader->thread_count += status == HAPAX_OK;
 	}
-	/* Without another one, those that there are read it later. */
+	/* If that fails, the existing threads read it later. */
 	if (reader->thread_count > 0)
 		status = HAPAX_OK;
 	hx_mutex_unlock(&reader->mutex);
 	return status;
 }
 
-/* With its thread; NULL: err says why not. */
+/* Also ensures a thread. NULL: err has the reason. */
 static struct hx_large *new_large(
 	struct hx_delivery *delivery, hx_large_read_fn *read, hx_large_done_fn *done,
 	struct hapax_error *err)
@@ -422,7 +422,7 @@ enum hapax_status hx_large_start(
 	return HAPAX_OK;
 }
 
-/* Its text lies in memory until its last event: is there room, and will there ever be? */
+/* Its text stays in memory until its last event: checks whether it fits, now or ever. */
 static enum hapax_status hold_batch(struct hx_large *large, struct hapax_error *err)
 {
 	struct hx_budget *budget = &memory_of(large)->listeners;

@@ -3,12 +3,12 @@
  * proxy.c - any HTTP API, once for each Idempotency-Key.
  *
  *	no route                                  404
- *	a path with .. or of two routes, post     400: upstreams differ in what they take it for
+ *	a path with .. or of two routes, post     400: upstreams read it differently
  *	a method that runs once, with a key       claimed, and run once
  *	  with two, or one that cannot be read    400
- *	  without one, where it is required       400
- *	  of a client that has no credential      400, unless the route says credential: none
- *	all others                                pass: forwarded as they come, without a claim
+ *	  without one, if it is required          400
+ *	  of a client without a credential        400, unless the route says credential: none
+ *	all others                                pass: forwarded unchanged, without a claim
  *
  * Titles are those of draft-ietf-httpapi-idempotency-key-header.
  */
@@ -34,7 +34,7 @@ static bool runs_once(const struct hx_config_proxy_route *route, struct hapax_by
 	return false;
 }
 
-/* POST in other letters: some upstreams take it for that, and would run it each time. */
+/* POST in other letter case: some upstreams accept it as POST and would run it every time. */
 static bool is_disguised(const struct hx_config_proxy_route *route, struct hapax_bytes method)
 {
 	for (size_t i = 0; i < route->method_count; i++) {
@@ -44,7 +44,7 @@ static bool is_disguised(const struct hx_config_proxy_route *route, struct hapax
 	return false;
 }
 
-/* All is known: ask for the claim, or to run without one. */
+/* Everything is known: ask for the claim, or run without one. */
 static void ask(struct hx_delivery *delivery)
 {
 	const struct hx_config_proxy_route *route = delivery->claim.proxy;
@@ -123,7 +123,7 @@ static void take_fingerprint(struct hx_delivery *delivery)
 	ask(delivery);
 }
 
-/* A key that anybody could send would give the stored response to anybody. */
+/* A key that any client could send would reveal the stored response to any client. */
 static void refuse_stranger(struct hx_delivery *delivery)
 {
 	const struct hx_http1_head *head = &delivery->exchange->head;
@@ -178,7 +178,7 @@ static void take_key(struct hx_delivery *delivery)
 	}
 }
 
-/* NULL: it was refused. */
+/* NULL: refused. */
 static const struct hx_config_proxy_route *find_route(
 	struct hx_delivery *delivery, struct hapax_bytes path)
 {
@@ -246,7 +246,10 @@ void hx_proxy_handle(struct hx_http_exchange *exchange)
 
 	if (!hx_delivery_accept(exchange, HX_DOOR_PROXY))
 		return;
-	/* Now: at the end of the turn its connection may be gone, and a key must not be another's. */
+	/*
+	 * Read it now: at the end of the turn the connection may be gone, and keys must not mix
+	 * clients.
+	 */
 	delivery = exchange->context;
 	delivery->has_certificate = certificate != NULL;
 	if (certificate != NULL)

@@ -29,7 +29,7 @@ void hx_proxy_key_split(
 
 struct hapax_bytes hx_proxy_key_path(struct hapax_bytes path, char space[HX_HTTP1_LINE_MAX])
 {
-	/* A line is not longer; most paths have nothing to be changed. */
+	/* A line is not longer; most paths need no change. */
 	if (path.size == 0 || path.size > HX_HTTP1_LINE_MAX ||
 	    memchr(path.data, '%', path.size) == NULL)
 		return path;
@@ -45,14 +45,14 @@ static void add_size(struct hx_sha256 *sha, uint64_t size)
 	hx_sha256_update(sha, bytes, sizeof(bytes));
 }
 
-/* With its length in front, "ab" and "c" are not "a" and "bc". */
+/* The length prefix makes "ab", "c" differ from "a", "bc". */
 static void add(struct hx_sha256 *sha, struct hapax_bytes part)
 {
 	add_size(sha, part.size);
 	hx_sha256_update(sha, part.data, part.size);
 }
 
-/* "host:port" as its parts; port is empty where there is none. */
+/* Splits "host:port"; port is empty if there is none. */
 static void split_authority(
 	struct hapax_bytes authority, struct hapax_bytes *ret_host, struct hapax_bytes *ret_port)
 {
@@ -61,7 +61,7 @@ static void split_authority(
 	size_t host_size = colon == NULL ? authority.size : (size_t)(colon - begin);
 	size_t rest = authority.size - host_size;
 
-	/* One within brackets is of an address. */
+	/* A colon within brackets belongs to an address. */
 	if (colon == NULL || memchr(colon, ']', rest) != NULL) {
 		*ret_host = authority;
 		*ret_port = hx_bytes(NULL, 0);
@@ -72,8 +72,8 @@ static void split_authority(
 }
 
 /*
- * Hosts are the same in either case, with and without the dot behind them, and with and
- * without the port that clients leave out. Both are: TLS may end before it comes here.
+ * Host names are equal regardless of case, trailing dot and default port. Both default ports count:
+ * TLS may end before the request gets here.
  */
 static void add_authority(struct hx_sha256 *sha, struct hapax_bytes authority)
 {
@@ -102,8 +102,8 @@ static void add_authority(struct hx_sha256 *sha, struct hapax_bytes authority)
 }
 
 /*
- * The one field of that name; *ret_index field_count: there is none. INVALID: there are
- * several, or it would not reach the upstream, which would see another request than we.
+ * The only field with that name; *ret_index is field_count if there is none. INVALID: there are
+ * several, or it would not reach the upstream, which would see a different request.
  */
 static enum hapax_status find_only(
 	const struct hx_http1_head *head, struct hapax_bytes name, size_t *ret_index,
@@ -148,9 +148,9 @@ static bool next_cookie(
 }
 
 /*
- * Fields in which clients send what identifies them, in the order in which they are hashed;
- * hapax.yaml lists them. A field whose value changes from one request to the next does not
- * belong here: each retry would have a new key.
+ * Fields that carry client credentials, in the order in which they are hashed; hapax.yaml lists
+ * them. A field whose value changes between requests must not be here: each retry would have a new
+ * key.
  */
 static const struct hapax_bytes credential_fields[] = {
 	HX_BYTES_LIT("Authorization"),
@@ -182,7 +182,7 @@ static const struct hapax_bytes credential_fields[] = {
 enum { CREDENTIAL_FIELDS = HX_COUNT(credential_fields) };
 static_assert(CREDENTIAL_FIELDS <= 32, "find_credentials() has a bit for each");
 
-/* A bit for each of credential_fields that the head has with a value. */
+/* A bit for each of credential_fields that has a value in the head. */
 static uint32_t find_credentials(const struct hx_http1_head *head)
 {
 	uint32_t found = 0;
@@ -198,7 +198,7 @@ static uint32_t find_credentials(const struct hx_http1_head *head)
 	return found;
 }
 
-/* Every value of the field that is not empty, each after the field's name. */
+/* Every non-empty value of the field, each after the field's name. */
 static void add_values(
 	struct hx_sha256 *sha, const struct hx_http1_head *head, struct hapax_bytes name)
 {
@@ -213,7 +213,7 @@ static void add_values(
 
 /*
  * The credential fields of the head. INVALID: Authorization occurs twice, or a field would not
- * reach the upstream, which would run for somebody else.
+ * reach the upstream, which would run the request for a different client.
  */
 static enum hapax_status add_fields(
 	struct hx_sha256 *sha, const struct hx_http1_head *head, bool *ret_is_there,
@@ -239,7 +239,7 @@ static enum hapax_status add_fields(
 	return status;
 }
 
-/* Every value that the cookie has and that is not empty. False: it has none. */
+/* Every non-empty value of the cookie. False: it has none. */
 static bool add_cookie(
 	struct hx_sha256 *sha, const struct hx_http1_head *head, struct hapax_bytes wanted)
 {
@@ -288,7 +288,7 @@ static enum hapax_status add_cookies(
 	return HAPAX_OK;
 }
 
-/* A principal that a trusted proxy sets. A request without one came past that proxy. */
+/* A principal that a trusted proxy sets. A request without one bypassed that proxy. */
 static enum hapax_status add_principal(
 	struct hx_sha256 *sha, const struct hx_http1_head *head, struct hapax_bytes name,
 	struct hapax_error *err)
@@ -309,8 +309,8 @@ static enum hapax_status add_principal(
 }
 
 /*
- * All credentials that the request has. Each comes after its name, so that a cookie is never
- * taken for a password, and an empty name ends them: no other set has the same bytes.
+ * All credentials of the request. Each follows its name, so that a cookie never equals a password.
+ * An empty name ends them, so that no other set has the same bytes.
  */
 static enum hx_proxy_key_end add_all(
 	struct hx_sha256 *sha, const struct hx_config_proxy_route *route,
@@ -395,7 +395,7 @@ enum hx_proxy_key_end hx_proxy_key_read(
 	return HX_PROXY_KEY_FOUND;
 }
 
-/* The body of a file, piece by piece. */
+/* The body of a file, in pieces. */
 static enum hapax_status add_file(
 	struct hx_sha256 *sha, const struct hx_http_body *body, struct hapax_error *err)
 {
@@ -415,8 +415,8 @@ static enum hapax_status add_file(
 }
 
 /*
- * The fields that choose an account, as the upstream gets them: one that Connection names
- * stays behind. An empty name ends them.
+ * The fields that select an account, as the upstream gets them: a field that Connection names is
+ * removed. An empty name ends them.
  */
 static void add_account(
 	struct hx_sha256 *sha, const struct hx_config_proxy_route *route,

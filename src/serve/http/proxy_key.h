@@ -4,19 +4,18 @@
  *
  *	<32 digits>/<Idempotency-Key>
  *
- * The digits are the beginning of SHA-256 over who asks, method, authority and path, so
- * that the key of one client, or of one operation, is never that of another: nobody gets
- * to see a response by guessing a key. Every part has its length in front of it, and one
- * form: a host in small letters, without a dot behind it and without port 80 or 443; a path
- * as RFC 3986 6.2.2 has it. A client that spells its retry in another way has the same key.
+ * The digits are the beginning of SHA-256 over client, method, authority and path. So clients and
+ * operations never share a key, and a guessed key reveals no response. Every part has a length
+ * prefix and a canonical form: a host in lower case, without a trailing dot and without port 80 or
+ * 443; a path by RFC 3986 6.2.2. A client that spells its retry differently has the same key.
  *
- * Who asks is all that there is of: Authorization, the fields in which APIs take a key, the
- * client's certificate, the cookies that the route names; or a field that a trusted proxy sets.
- * Without any of them a request has no key, unless the route says `credential: none`. A client
- * whose credential was renewed has new keys.
+ * The client is identified by all credentials present: Authorization, the fields that APIs use for
+ * a key, the client's certificate, the cookies that the route names; or by a field that a trusted
+ * proxy sets. Without any of them a request has no key, unless the route says `credential: none`. A
+ * client with a renewed credential has new keys.
  *
- * The fingerprint is over query, Content-Type, the fields that choose an account and the body,
- * the same way.
+ * The fingerprint covers query, Content-Type, the fields that select an account and the body, in
+ * the same form.
  *
  * Threads: one at a time for each struct hx_sha256.
  */
@@ -51,31 +50,31 @@ struct hx_proxy_key {
 enum hx_proxy_key_end {
 	HX_PROXY_KEY_FOUND,
 	HX_PROXY_KEY_MISSING,
-	HX_PROXY_KEY_INVALID,          /* several, or none that can be read */
-	HX_PROXY_KEY_WHOSE_IS_UNKNOWN, /* who asks is said twice, or must be said and is not */
-	HX_PROXY_KEY_NO_CREDENTIAL,    /* nothing says who asks */
+	HX_PROXY_KEY_INVALID,          /* several, or an unreadable one */
+	HX_PROXY_KEY_WHOSE_IS_UNKNOWN, /* the client is named twice, or must be named and is not */
+	HX_PROXY_KEY_NO_CREDENTIAL,    /* no credential names the client */
 };
 
 /*
- * Read the key; its fingerprint is not made. certificate: what identifies that of the
- * client; empty: it has none. err says what is wrong with INVALID and WHOSE_IS_UNKNOWN.
+ * Reads the key, without its fingerprint. certificate: identifies the client's; empty: it has none.
+ * err has the reason for INVALID and WHOSE_IS_UNKNOWN.
  */
 enum hx_proxy_key_end hx_proxy_key_read(
 	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
 	struct hapax_bytes certificate, struct hx_sha256 *sha, struct hx_proxy_key *ret_key,
 	struct hapax_error *err);
 
-/* The fingerprint. What the disk says of a body that is in a file. */
+/* Makes the fingerprint. Returns the disk's error for a body in a file. */
 enum hapax_status hx_proxy_key_fingerprint(
 	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
 	const struct hx_http_body *body, struct hx_sha256 *sha,
 	unsigned char ret[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err);
 
-/* The path of a target without its query, and that, with its "?", or nothing. */
+/* Splits a target into its path and its query, with "?", or nothing. */
 void hx_proxy_key_split(
 	struct hapax_bytes target, struct hapax_bytes *ret_path, struct hapax_bytes *ret_query);
 
-/* The one form of a path, by which routes and keys go: the path itself, or in space. */
+/* The canonical form of a path, for routes and keys: the path itself, or in space. */
 struct hapax_bytes hx_proxy_key_path(struct hapax_bytes path, char space[HX_HTTP1_LINE_MAX]);
 
 #endif

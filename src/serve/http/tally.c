@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally.c - what is counted of a delivery, when it is decided and when it has ended; and
- * of those who never were one.
+ * tally.c - counts a delivery when it is decided and when it has ended; and refused clients.
  */
 #include "serve/http/tally.h"
 
@@ -42,7 +41,7 @@ static void count_decision(struct hx_delivery *delivery, const struct hapax_answ
 
 	hx_metrics_decision(
 		cells, delivery->door, delivery->claim.scope_number, decision_of(answer));
-	/* By type of the event: requests of the proxy have none. */
+	/* By event type: requests of the proxy have none. */
 	if (answer->outcome == HAPAX_OUTCOME_REPLAY && delivery->door == HX_DOOR_GATEWAY)
 		hx_metrics_add(
 			cells, HX_METRIC_DUPLICATES,
@@ -51,7 +50,7 @@ static void count_decision(struct hx_delivery *delivery, const struct hapax_answ
 		hx_metrics_add(cells, HX_METRIC_UNVERIFIED, delivery->claim.scope_number, 0, 1);
 }
 
-/* For those who look on. */
+/* For watchers of the feed. */
 static void note_decision(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	struct hx_loop *loop = delivery->loop;
@@ -108,7 +107,7 @@ void hx_tally_decided(struct hx_delivery *delivery, const struct hapax_answer *a
 			ttl_ms == HAPAX_TTL_FOREVER ? INT64_MAX : ttl_ms * HX_NS_PER_MS);
 }
 
-/* What the store was asked at the end of a run. */
+/* The store operation at the end of a run. */
 static enum hapax_op_type operation_of(const struct hx_delivery *delivery)
 {
 	switch (delivery->call.outcome) {
@@ -148,7 +147,8 @@ void hx_tally_refused(
 	struct hx_cells *cells, enum hx_door door, unsigned status, enum hx_http_refusal why)
 {
 	static const unsigned reasons[] = {
-		[HX_HTTP_REFUSED_MESSAGE] = HX_REFUSED_COUNT, /* no limit: its status says it */
+		[HX_HTTP_REFUSED_MESSAGE] =
+			HX_REFUSED_COUNT, /* not a limit: counted by its status */
 		[HX_HTTP_REFUSED_HEAD] = HX_REFUSED_HEAD_TIMEOUT,
 		[HX_HTTP_REFUSED_BODY] = HX_REFUSED_BODY_TIMEOUT,
 		[HX_HTTP_REFUSED_UNREAD] = HX_REFUSED_SEND_TIMEOUT,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tally.h - what is counted of deliveries, and of clients that a door turned away by itself.
+ * tally.h - counters of deliveries, and of clients that a door refused.
  *
  * Threads: that of the cells.
  */
@@ -13,11 +13,11 @@
 struct hapax_answer;
 struct hx_delivery;
 
-/* By door and status, unless that is 0, and by what turned it away, if it was a limit. */
+/* Counts by door and status, unless that is 0, and by the limit that refused it, if any. */
 void hx_tally_refused(
 	struct hx_cells *cells, enum hx_door door, unsigned status, enum hx_http_refusal why);
 
-/* A delivery is decided, by RUN or by an END without a run; and it has ended. */
+/* A delivery was decided, by RUN or by an END without a run; and it has ended. */
 void hx_tally_decided(struct hx_delivery *delivery, const struct hapax_answer *answer);
 void hx_tally_ended(struct hx_delivery *delivery, const struct hapax_answer *answer);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * turns.c - whose body is read next (weighted fair queueing, all weights alike).
+ * turns.c - chooses the next body to read (weighted fair queueing, all weights equal).
  */
 #include "serve/http/turns.h"
 
@@ -34,7 +34,7 @@ static uint64_t last_end(const struct hx_turn *list, uint64_t who, uint64_t end)
 
 void hx_turns_ask(struct hx_turns *turns, struct hx_turn *turn, uint64_t size)
 {
-	/* Nobody is behind or before anybody. */
+	/* All addresses start equal. */
 	if (turns->waiting == NULL && turns->reading == NULL)
 		turns->left_count = 0;
 	turn->begin = last_end(turns->reading, turn->who, turns->now);
@@ -44,7 +44,7 @@ void hx_turns_ask(struct hx_turns *turns, struct hx_turn *turn, uint64_t size)
 	turns->waiting_count++;
 }
 
-/* At the virtual time each address that has its part has one body that began and did not end. */
+/* At the virtual time each sharing address has one body that has begun and not ended. */
 static size_t count_now(const struct hx_turn *list, uint64_t now)
 {
 	size_t count = 0;
@@ -54,7 +54,7 @@ static size_t count_now(const struct hx_turn *list, uint64_t now)
 	return count;
 }
 
-/* What has ended by now is forgotten. */
+/* Forgets the ends that have passed. */
 static size_t count_left(struct hx_turns *turns)
 {
 	size_t count = 0;
