@@ -25,7 +25,7 @@ void hx_postgres_awaited_done(struct hx_postgres_awaited *awaited)
 			hx_buf_done(&awaited->sets[i].claims[k].names);
 }
 
-/* Tokens follow a clock: the low bits alone would meet each other. */
+/* Tokens follow a clock: the low bits alone would collide. */
 static struct hx_postgres_awaited_set *set_of(struct hx_postgres_awaited *awaited, uint64_t token)
 {
 	return &awaited

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * awaited.h - claims of others for whose end somebody here waits, by their tokens.
+ * awaited.h - claims of other processes for whose end a caller here waits, by token.
  *
- * The server tells every listener the token of a claim that ended and nothing else, so that
- * no tenant hears another one's keys. Which key it was is known to those who were
- * told IN_PROGRESS, and kept here. Of bounded size: the newest take the place of the
- * oldest, whose waiters then ask by their timers.
+ * The server tells every listener only the token of a claim that ended, so that no tenant learns
+ * another tenant's keys. Callers that got IN_PROGRESS know the key, which is kept here. The table
+ * is bounded: the newest claims replace the oldest, whose waiters then ask on their timers.
  *
  * Threads: the I/O thread.
  */
@@ -23,7 +22,7 @@ enum {
 
 struct hx_postgres_awaited_claim {
 	uint64_t token;         /* 0: none */
-	struct hapax_buf names; /* tenant, group and key; kept for the next one */
+	struct hapax_buf names; /* tenant, group and key; reused by the next claim */
 	size_t tenant_size;
 	size_t group_size;
 };
@@ -31,7 +30,7 @@ struct hx_postgres_awaited_claim {
 struct hx_postgres_awaited_set {
 	struct hx_postgres_awaited_claim claims[HX_POSTGRES_AWAITED_WAYS];
 	unsigned next;  /* the oldest claim */
-	uint64_t ended; /* the last token of this set that was told */
+	uint64_t ended; /* the last token of this set that the server announced */
 };
 
 struct hx_postgres_awaited {
@@ -44,16 +43,16 @@ void hx_postgres_awaited_init(struct hx_postgres_awaited *awaited, struct hapax_
 void hx_postgres_awaited_done(struct hx_postgres_awaited *awaited);
 
 /*
- * op was answered IN_PROGRESS by the claim with that token, and its completion has not run. If the
- * end of that claim was told already, which may overtake the answer, it is announced at once.
+ * The claim with that token answered op IN_PROGRESS, and op's completion has not run. The notice
+ * of the claim's end may overtake that answer; the key is then announced at once.
  */
 void hx_postgres_awaited_add(
 	struct hx_postgres_awaited *awaited, const struct hapax_op *op, uint64_t token);
 
-/* The claim with that token came to its end: announce its keys. */
+/* The claim with that token ended: announce its keys. */
 void hx_postgres_awaited_end(struct hx_postgres_awaited *awaited, uint64_t token);
 
-/* Nobody knows what was told meanwhile: announce all. */
+/* Notices may have been missed: announce all keys. */
 void hx_postgres_awaited_end_all(struct hx_postgres_awaited *awaited);
 
 #endif

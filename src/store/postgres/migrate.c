@@ -25,7 +25,7 @@ extern const char hx_postgres_offset_sql[];
 static const char *const versions[HX_POSTGRES_VERSION] = {
 	hx_postgres_schema_sql, hx_postgres_schema_2_sql, hx_postgres_schema_3_sql};
 
-/* What may be made again: functions, and what a ledger does without unless it is used. */
+/* Statements that may be repeated: functions, and tables that only some ledgers use. */
 static const char *const functions[] = {
 	hx_postgres_operate_sql, hx_postgres_walk_sql, hx_postgres_functions_sql,
 	hx_postgres_offset_sql};
@@ -36,7 +36,7 @@ struct migrator {
 	struct hapax_buf sql;
 };
 
-/* Run SQL text, which may be several statements. *ret_result, if wanted, is the last one's. */
+/* Run SQL text, which may be several statements. *ret_result, if not NULL, gets the last result. */
 static enum hapax_status migrate_run(
 	struct migrator *migrator, const char *text, PGresult **ret_result, struct hapax_error *err)
 {
@@ -87,7 +87,7 @@ static enum hapax_status read_version(
 	return HAPAX_OK;
 }
 
-/* Within a transaction that holds the lock of all who migrate this database. */
+/* Runs within a transaction that holds the migration lock of this database. */
 static enum hapax_status bring_up(
 	struct migrator *migrator, struct hapax_migration *migration, struct hapax_error *err)
 {
@@ -114,7 +114,7 @@ static enum hapax_status bring_up(
 
 static enum hapax_status make_schema(struct migrator *migrator, struct hapax_error *err)
 {
-	/* A role without the right to make schemas may have been given one. */
+	/* A role that may not create schemas may have been given one. */
 	return migrate_run(
 		migrator,
 		"DO $do$ DECLARE v_name text := (parse_ident('@@hapax_meta'))[1]; BEGIN"
@@ -126,7 +126,7 @@ static enum hapax_status make_schema(struct migrator *migrator, struct hapax_err
 static enum hapax_status migrate(
 	struct migrator *migrator, struct hapax_migration *migration, struct hapax_error *err)
 {
-	/* What others migrated while we waited is seen; what they put into a search_path is not called. */
+	/* Sees migrations that ended while this one waited; uses no function of a search_path. */
 	enum hapax_status status = migrate_run(
 		migrator,
 		"BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL search_path = pg_catalog;"

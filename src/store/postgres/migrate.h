@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * migrate.h - the ledger's tables and functions: made, and brought up to date.
+ * migrate.h - creates and updates the ledger's tables and functions.
  *
- * Opening a store changes nothing in a database; this does, and in one transaction. The
- * tables change by versions, one SQL file each; the functions are replaced as a whole.
+ * Opening a store changes nothing in a database; a migration does, in one transaction. The tables
+ * change by versions, one SQL file each. The functions are replaced as a whole.
  *
  * Threads: any; one connection of its own.
  */

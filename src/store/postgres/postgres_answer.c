@@ -94,7 +94,7 @@ static bool read_result(
 	}
 	if (own == NULL)
 		return false;
-	/* Its own, as far as it was not too large. */
+	/* The operation's own result, unless it was too large. */
 	if (hx_postgres_result_of(own) != NULL) {
 		ret->headers = hx_postgres_result_of(own)->headers;
 		if (own->type == HAPAX_OP_LOAD ||
@@ -147,7 +147,7 @@ bool hx_postgres_record_read(
 		read_result(result, row, column, own, &record->result);
 }
 
-/* The record that the answer hands out, into the caller's buffer. */
+/* Copy the record of the answer into the caller's buffer. */
 static void take_record(const PGresult *result, int row, struct hapax_op *op)
 {
 	struct hapax_record record;
@@ -174,7 +174,7 @@ static void take_record(const PGresult *result, int row, struct hapax_op *op)
 		hx_store_refuse(op, status);
 }
 
-/* Can this be the answer? Nobody runs, or believes that it is stored, because a server is out of its mind. */
+/* Can this be the answer? A malformed reply must not start a run or report a result as stored. */
 static bool is_answer(
 	const PGresult *result, int row, const struct hapax_op *op, int64_t outcome, bool has_token)
 {
@@ -201,7 +201,7 @@ static bool take_answer(const PGresult *result, int row, struct hapax_op *op)
 	int64_t outcome = get_or(result, row, ANSWER_OUTCOME, 0);
 	bool has_token = hx_transition_has_token(op);
 
-	/* One that has an answer gets no second one: another would have none. */
+	/* A second answer to one operation would leave another without one. */
 	if (op->status != HAPAX_OK || op->outcome != HAPAX_OUTCOME_NONE ||
 	    !is_answer(result, row, op, outcome, has_token))
 		return false;
@@ -248,7 +248,7 @@ bool hx_postgres_answers_decode(const PGresult *result, struct hapax_op *const *
 {
 	if (take_answers(result, ops, count))
 		return true;
-	/* Who says nonsense about one is not believed about the others. */
+	/* One malformed answer invalidates the whole reply. */
 	for (size_t i = 0; i < count; i++)
 		hx_store_refuse(ops[i], HAPAX_OK);
 	return false;
@@ -262,9 +262,9 @@ uint64_t hx_postgres_answer_holder(const PGresult *result, int row, size_t *ret_
 	return (uint64_t)get_or(result, row, ANSWER_TOKEN, 0);
 }
 
-/* ---------------------------------------------------------------- a run's two */
+/* ---------------------------------------------------------------- claim and completion of a run */
 
-/* The number with that place in a value of count of them; false: it is another kind of value, or too small. */
+/* The number at that place in a value of count numbers. False: another type, or too short. */
 static bool packed_number(
 	const PGresult *result, int count, int place, int64_t min, int64_t *ret_number)
 {
@@ -279,7 +279,7 @@ static bool packed_number(
 	return *ret_number >= min;
 }
 
-/* The record of a claim that was just made in the caller's transaction: it has no lease. */
+/* The record of a claim just made in the caller's transaction: it has no lease. */
 static enum hapax_status show_taken(struct hapax_op *op, int64_t now_ms)
 {
 	struct hapax_record record = {
@@ -333,7 +333,7 @@ static uint32_t read_u32(const unsigned char *data)
 	return (uint32_t)data[0] << 24 | (uint32_t)data[1] << 16 | (uint32_t)data[2] << 8 | data[3];
 }
 
-/* A value of type hapax_answer, as the row that it stands for. NULL: it is none, or there is no memory. */
+/* Unpack a value of type hapax_answer into its row. NULL: another type, or no memory. */
 static PGresult *unpack_answer(const PGresult *packed, int column)
 {
 	static char name[] = "";
@@ -348,7 +348,7 @@ static PGresult *unpack_answer(const PGresult *packed, int column)
 	is_good = is_good && result != NULL &&
 		PQsetResultAttrs(result, HX_POSTGRES_COLUMNS, columns) != 0;
 	at += 4;
-	/* Each has its type, its size, -1 for none, and its bytes. */
+	/* Each has its type, its size (-1: NULL) and its bytes. */
 	for (int i = 0; i < HX_POSTGRES_COLUMNS && is_good; i++) {
 		int size = end - at >= 8 ? (int)read_u32((const unsigned char *)at + 4) : -2;
 

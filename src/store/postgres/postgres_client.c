@@ -26,7 +26,7 @@ static struct hx_postgres_pipeline *find_free(struct hx_postgres_client *client)
 	return NULL;
 }
 
-/* All that are open have something to do, and none is on its way: one more. */
+/* Open one more connection, unless one is being opened. */
 static void open_one(struct hx_postgres_client *client)
 {
 	struct hx_postgres_pipeline *closed = NULL;
@@ -48,7 +48,7 @@ static void open_one(struct hx_postgres_client *client)
 
 static void update_deadline(struct hx_postgres_client *client)
 {
-	/* Those behind the first came later: they have time. */
+	/* Later requests have later deadlines. */
 	if (client->pending == NULL)
 		hx_timer_clear(&client->reactor.timers, &client->deadline);
 	else
@@ -56,7 +56,7 @@ static void update_deadline(struct hx_postgres_client *client)
 			&client->reactor.timers, &client->deadline, client->pending->deadline_ns);
 }
 
-/* Give what waits to who is free. What happens on the way asks for it again, and gets its turn. */
+/* Give waiting requests to free connections. Nested calls return; the loop serves them. */
 static void pump(struct hx_postgres_client *client)
 {
 	struct hx_postgres_pipeline *pipeline;
@@ -96,7 +96,7 @@ static void on_ready(struct hx_postgres_connection *connection)
 	struct hx_postgres_client *client = connection->context;
 
 	client->failures = 0;
-	/* Another server may have answered this time. */
+	/* A different server may have answered this time. */
 	hx_mutex_lock(&client->guarantee_mutex);
 	memcpy(client->guarantee, client->session.guarantee, sizeof(client->guarantee));
 	hx_mutex_unlock(&client->guarantee_mutex);
@@ -308,7 +308,10 @@ static enum hapax_status enqueue(
 	return status;
 }
 
-/* Another tenant's records are not seen, and could not be written: a lookup finds none, the rest is refused. */
+/*
+ * Other tenants' records are invisible and cannot be written: a lookup finds none, the rest is
+ * refused.
+ */
 static void refuse_foreign(
 	const struct hx_postgres_client *client, struct hapax_op *ops, size_t count)
 {

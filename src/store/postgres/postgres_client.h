@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres_client.h - a pool of connections to a PostgreSQL server, kept by a thread of its own.
+ * postgres_client.h - a pool of connections to a PostgreSQL server, run by its own thread.
  *
- * Whatever waits when a connection becomes free goes into its next transaction, so that
- * the busier the store is, the more operations share a commit. A connection is added when
- * all others are busy.
+ * When a connection becomes free, all waiting operations go into its next transaction. The busier
+ * the store, the more operations share a commit. A connection is added when all others are busy.
  *
  * Threads: hx_postgres_client_submit(), _call() and _guarantee() any.
  */
@@ -36,13 +35,13 @@ struct hx_postgres_client {
 	bool is_opened;
 	struct hapax_error open_err;
 
-	/* The I/O thread's. */
+	/* Used by the I/O thread only. */
 	bool is_stopped;
 	bool is_pumping;
 	struct hx_reactor reactor;
 	struct hx_timer retry;    /* when to connect again */
-	struct hx_timer deadline; /* of the first that waits */
-	unsigned failures;        /* attempts to connect, one after the other */
+	struct hx_timer deadline; /* of the first waiting request */
+	unsigned failures;        /* failed attempts to connect in a row */
 	struct hx_postgres_session session;
 	struct hx_postgres_request *pending;
 	struct hx_postgres_pipeline *pipelines;
@@ -52,15 +51,15 @@ struct hx_postgres_client {
 };
 
 /*
- * Connect, and wait for it: at most options->timeout_ms. What client points to must
- * outlive it. On failure nothing is left behind.
+ * Connect, waiting at most options->timeout_ms. The objects that client points to must outlive
+ * it. On failure nothing remains allocated.
  */
 enum hapax_status hx_postgres_client_open(
 	struct hx_postgres_client *client, struct hapax_store *store,
 	const struct hx_postgres_place *place, const struct hapax_store_options *options,
 	struct hapax_error *err);
 
-/* Nothing is in flight. */
+/* No operation may be in progress. */
 void hx_postgres_client_close(struct hx_postgres_client *client);
 
 /* See hapax_store_submit_fn. */
@@ -68,7 +67,7 @@ void hx_postgres_client_submit(
 	struct hx_postgres_client *client, struct hapax_op *ops, size_t count,
 	struct hapax_completion completion);
 
-/* Run a statement and wait for its rows. An error of the server is one here; call->result is owned. */
+/* Run a statement and wait for its rows. A server error is returned. Owned: call->result. */
 enum hapax_status hx_postgres_client_call(
 	struct hx_postgres_client *client, struct hx_postgres_call *call, struct hapax_error *err);
 

@@ -14,10 +14,13 @@
 #include "store/postgres/postgres_fault.h"
 
 enum {
-	/* The server gives up on a statement at timeout_ms and says so; that answer may take a while. */
+	/*
+	 * The server cancels a statement at timeout_ms and reports it; that answer may take a
+	 * while.
+	 */
 	GRACE_MS = 2000,
 
-	/* Between attempts to connect: doubles from the first to the last, with jitter. */
+	/* Delay between attempts to connect: doubles from first to last, with jitter. */
 	RETRY_MS_FIRST = 10,
 	RETRY_MS_LAST = 1000,
 };
@@ -70,7 +73,7 @@ static void fail_to_connect(struct hx_postgres_connection *connection)
 	hx_postgres_connection_fail(connection, &err);
 }
 
-/* libpq may change its socket while it connects. False: it is closed. */
+/* libpq may change its socket while it connects. False: the connection is closed. */
 static bool watch_for(struct hx_postgres_connection *connection, unsigned ready)
 {
 	int fd = PQsocket(connection->conn);
@@ -90,7 +93,7 @@ static bool watch_for(struct hx_postgres_connection *connection, unsigned ready)
 	return true;
 }
 
-/* Hand out what is left to send. False: it is closed. */
+/* Send the rest. False: the connection is closed. */
 static bool flush(struct hx_postgres_connection *connection)
 {
 	int left = PQflush(connection->conn);
@@ -154,7 +157,7 @@ static void poll_connect(struct hx_postgres_connection *connection)
 	}
 }
 
-/* A step of the greeting was answered. */
+/* Process the answer to a step of the greeting. */
 static void take_greeting(struct hx_postgres_connection *connection)
 {
 	PGresult *result = connection->result;
@@ -191,7 +194,7 @@ static void take_sync(struct hx_postgres_connection *connection)
 	connection->ops->on_answer(connection, result);
 }
 
-/* Keep what a transaction answers: the first error, else the rows. */
+/* Keep the answer to a transaction: the first error, else the rows. */
 static void keep_result(struct hx_postgres_connection *connection, PGresult *result)
 {
 	bool is_error = PQresultStatus(result) != PGRES_TUPLES_OK &&
@@ -212,14 +215,16 @@ static bool is_waiting(const struct hx_postgres_connection *connection)
 	return connection->state == HX_POSTGRES_BUSY || connection->state == HX_POSTGRES_GREETING;
 }
 
-/* Take what has come. */
 static void read_results(struct hx_postgres_connection *connection)
 {
 	while (is_waiting(connection) && !PQisBusy(connection->conn)) {
 		PGresult *result = PQgetResult(connection->conn);
 
 		if (result == NULL) {
-			/* The end of one command; more follow until the sync, unless it is lost. */
+			/*
+			 * One command has ended; more follow until the sync, unless the
+			 * connection is lost.
+			 */
 			if (PQstatus(connection->conn) == CONNECTION_BAD) {
 				fail_to_connect(connection);
 				return;
@@ -245,7 +250,6 @@ static void read_results(struct hx_postgres_connection *connection)
 	}
 }
 
-/* What others said meanwhile. */
 static void read_notices(struct hx_postgres_connection *connection)
 {
 	PGnotify *notice;
@@ -268,9 +272,12 @@ static void on_ready_fd(struct hx_watch *watch, unsigned ready)
 	if ((ready & HX_READY_OUT) && connection->is_flushing && !flush(connection))
 		return;
 	if (PQconsumeInput(connection->conn) != 1) {
-		/* It sends, too: the server may have got the rest before it went. */
+		/*
+		 * libpq also sends here: the server may have received the rest before the
+		 * failure.
+		 */
 		connection->is_flushing = false;
-		/* What was answered before the end counts. */
+		/* Answers from before the failure count. */
 		read_results(connection);
 		if (connection->conn != NULL)
 			fail_to_connect(connection);
@@ -280,7 +287,7 @@ static void on_ready_fd(struct hx_watch *watch, unsigned ready)
 		return;
 	read_results(connection);
 	read_notices(connection);
-	/* An idle session that was ended by the server. */
+	/* The server ended an idle session. */
 	if (connection->state == HX_POSTGRES_IDLE && PQstatus(connection->conn) == CONNECTION_BAD)
 		fail_to_connect(connection);
 }
@@ -294,7 +301,7 @@ static void on_deadline(struct hx_timer *timer)
 	hx_postgres_connection_fail(connection, &err);
 }
 
-/* The library does not print. */
+/* A library does not print. */
 static void ignore_notice(void *context, const PGresult *result)
 {
 	(void)context;
@@ -317,7 +324,7 @@ void hx_postgres_connection_open(struct hx_postgres_connection *connection)
 	(void)PQsetNoticeReceiver(connection->conn, ignore_notice, NULL);
 	connection->state = HX_POSTGRES_CONNECTING;
 	set_deadline(connection);
-	/* As the manual has it: as if PQconnectPoll() had asked to write. */
+	/* The manual demands this: act as if PQconnectPoll() had asked to write. */
 	(void)watch_for(connection, HX_READY_OUT);
 }
 

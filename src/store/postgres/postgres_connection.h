@@ -6,9 +6,9 @@
  *	   ▲                  │             │          │         │
  *	   └──────────────────┴─────────────┴── lost ──┴─────────┘
  *
- * libpq owns the socket; the reactor only says when it is ready. At most one transaction
- * is under way at a time: one statement and a sync. What was asked is answered when the
- * sync has come back, for only then is it committed.
+ * libpq owns the socket; the reactor only reports when it is ready. At most one transaction is in
+ * progress: one statement and a sync. Operations are answered when the sync returns, because only
+ * then are they committed.
  *
  * Threads: the reactor's.
  */
@@ -33,13 +33,13 @@ enum hx_postgres_connection_state {
 struct hx_postgres_connection;
 
 struct hx_postgres_connection_ops {
-	/* It is IDLE for the first time. */
+	/* The connection is IDLE for the first time. */
 	void (*on_ready)(struct hx_postgres_connection *connection);
 	/* The transaction has ended, and the connection is IDLE. Owned: rows, or an error. */
 	void (*on_answer)(struct hx_postgres_connection *connection, PGresult *result);
-	/* It is CLOSED. err says why; a transaction that was under way has no answer. */
+	/* The connection is CLOSED; err is the reason. A transaction in progress has no answer. */
 	void (*on_close)(struct hx_postgres_connection *connection, const struct hapax_error *err);
-	/* A NOTIFY with that text was heard. NULL: it does not listen. */
+	/* A NOTIFY with that text arrived. NULL: the connection does not listen. */
 	void (*on_notice)(struct hx_postgres_connection *connection, const char *text);
 };
 
@@ -55,36 +55,36 @@ struct hx_postgres_connection {
 	struct hx_watch watch;
 	bool is_watched;
 	struct hx_timer deadline;
-	PGresult *result; /* of the transaction under way, until its sync */
-	bool is_flushing; /* the kernel has not got all of it */
+	PGresult *result; /* of the transaction in progress, until its sync */
+	bool is_flushing; /* the kernel does not have all of it yet */
 	unsigned step;    /* of the greeting */
 };
 
-/* NO_MEMORY: nothing was done. */
+/* NO_MEMORY: nothing changed. */
 enum hapax_status hx_postgres_connection_init(
 	struct hx_postgres_connection *connection, struct hx_reactor *reactor);
 void hx_postgres_connection_done(struct hx_postgres_connection *connection);
 
-/* Begin; on_ready or on_close follows, perhaps before this returns. */
+/* Open it; on_ready or on_close follows, perhaps before this returns. */
 void hx_postgres_connection_open(struct hx_postgres_connection *connection);
 
-/* Nothing is told. */
+/* Calls no callback. */
 void hx_postgres_connection_close(struct hx_postgres_connection *connection);
 
-/* End it; on_close follows at once. */
+/* Close it; on_close follows at once. */
 void hx_postgres_connection_fail(
 	struct hx_postgres_connection *connection, const struct hapax_error *err);
 
 /*
- * What libpq was given goes out, with a sync behind it: the connection is BUSY. False: it
- * is closed, and on_close was called.
+ * Send libpq's buffer and a sync: the connection is BUSY. False: it is closed, and on_close was
+ * called.
  */
 bool hx_postgres_connection_go(struct hx_postgres_connection *connection);
 
-/* How long to wait before it is opened again, after so many failures: longer and longer, with jitter. */
+/* The delay before the next attempt; grows with the failures, with jitter. */
 int64_t hx_postgres_retry_ns(unsigned failures);
 
-/* Can the server have seen all of the transaction that is under way? */
+/* Can the server have seen all of the transaction in progress? */
 static inline bool hx_postgres_connection_is_sent(const struct hx_postgres_connection *connection)
 {
 	return !connection->is_flushing;

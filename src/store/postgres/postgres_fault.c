@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres_fault.c - what PostgreSQL says, in the words of error.h.
+ * postgres_fault.c - PostgreSQL's errors as statuses of error.h.
  */
 #include "store/postgres/postgres_fault.h"
 
@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 
-/* By SQLSTATE, or by its class of two characters; the first that fits. */
+/* By SQLSTATE or its two-character class; the first match counts. */
 static const struct {
 	const char *code;
 	enum hx_postgres_fault fault;
@@ -19,14 +19,14 @@ static const struct {
 	{"55P03", HX_POSTGRES_FAULT_LOCKED},
 	{"40P01", HX_POSTGRES_FAULT_AGAIN},
 	{"40001", HX_POSTGRES_FAULT_AGAIN},
-	{"2200H", HX_POSTGRES_FAULT_LIMIT}, /* the sequence of tokens came to its end */
+	{"2200H", HX_POSTGRES_FAULT_LIMIT}, /* the token sequence is exhausted */
 	{"53", HX_POSTGRES_FAULT_LIMIT},    /* disk, memory, connections, configured limits */
 	{"54", HX_POSTGRES_FAULT_LIMIT},
 	{"XX001", HX_POSTGRES_FAULT_CORRUPT},
 	{"XX002", HX_POSTGRES_FAULT_CORRUPT},
-	{"23", HX_POSTGRES_FAULT_CORRUPT}, /* a constraint of ours does not hold */
+	{"23", HX_POSTGRES_FAULT_CORRUPT}, /* a constraint of the ledger is violated */
 	{"42501", HX_POSTGRES_FAULT_DENIED},
-	{"25006", HX_POSTGRES_FAULT_GONE}, /* read only: a standby, since a failover */
+	{"25006", HX_POSTGRES_FAULT_GONE}, /* read only: a standby, after a failover */
 	{"42P01", HX_POSTGRES_FAULT_GONE}, /* no such table, function, type, schema */
 	{"42883", HX_POSTGRES_FAULT_GONE},
 	{"42704", HX_POSTGRES_FAULT_GONE},
@@ -74,7 +74,7 @@ enum hapax_status hx_postgres_fault_status(enum hx_postgres_fault fault)
 	return HAPAX_ERR_UNAVAILABLE;
 }
 
-/* What a person can do, by what libpq or the server said. */
+/* Hints, by the message of libpq or the server. */
 static const struct {
 	const char *part;
 	const char *hint;
@@ -99,7 +99,7 @@ static const char *hint_for(const char *message)
 	return "check the URL and the server's log";
 }
 
-/* The first line; behind the last "failed: " if there is one. */
+/* The first line, after the last "failed: " if there is one. */
 static struct hapax_error first_line(const char *message)
 {
 	struct hapax_error line;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres_listener.c - a connection over which the server tells that claims came to their ends.
+ * postgres_listener.c - a connection on which the server reports the ends of claims.
  */
 #include "store/postgres/postgres_listener.h"
 
@@ -124,7 +124,7 @@ void hx_postgres_listener_note(
 	if (!listener->is_wanted || listener->is_muted || op->outcome != HAPAX_OUTCOME_IN_PROGRESS)
 		return;
 	hx_postgres_awaited_add(&listener->awaited, op, holder);
-	/* From then on it is asked for again, and marked. */
+	/* Once it listens, the key is asked for again, and marked. */
 	if (listener->connection.state == HX_POSTGRES_CLOSED && !hx_timer_is_set(&listener->retry))
 		hx_postgres_connection_open(&listener->connection);
 }

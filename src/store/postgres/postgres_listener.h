@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres_listener.h - a connection over which the server tells that claims came to their ends.
+ * postgres_listener.h - a connection on which the server reports the ends of claims.
  *
- * It is opened when somebody watches the store and is answered IN_PROGRESS for the first time,
- * so that short processes have no connection more, and opened again when it is lost. Claims
- * that are answered IN_PROGRESS while it listens are marked in the server (hapax_await() in
- * operate.sql), whose end is then told: a NOTIFY for every completion would make all
- * commits of the database wait for each other. What is told while there is no connection is
- * not heard: whoever waits for a record also asks now and then.
+ * It is opened when a watched store first answers IN_PROGRESS, so short processes have no extra
+ * connection. It is reopened when lost. While it listens, a claim that is answered IN_PROGRESS
+ * marks the record in the server (hapax_await() in operate.sql). The server reports the end of
+ * marked claims only: a NOTIFY for every completion would serialize all commits of the database.
+ * Notices sent while there is no connection are lost, so waiters also ask on a timer.
  *
- * Threads: the I/O thread of the client, but where it says so.
+ * Threads: the I/O thread of the client, except as noted.
  */
 #ifndef HX_STORE_POSTGRES_POSTGRES_LISTENER_H
 #define HX_STORE_POSTGRES_POSTGRES_LISTENER_H
@@ -30,26 +29,26 @@ struct hx_postgres_listener {
 	struct hx_task want;
 	struct hx_task mute;
 	struct hx_event muted;
-	unsigned failures; /* one after the other */
+	unsigned failures; /* in a row */
 	bool is_wanted;
 	bool is_listening;
 	bool is_muted;
 };
 
-/* NO_MEMORY: nothing was made. The rest of listener is zero. */
+/* NO_MEMORY: nothing was created. The rest of listener is zero. */
 enum hapax_status hx_postgres_listener_init(
 	struct hx_postgres_listener *listener, struct hx_postgres_client *client);
 
 /* Does nothing for zeros. */
 void hx_postgres_listener_done(struct hx_postgres_listener *listener);
 
-/* Somebody watches the store. Threads: any. */
+/* The store has a watcher. Threads: any. */
 void hx_postgres_listener_want(struct hx_postgres_listener *listener);
 
-/* Announce nothing any more, from the return of this on. Threads: any; blocks. */
+/* Announce nothing after this returns. Threads: any; blocks. */
 void hx_postgres_listener_mute(struct hx_postgres_listener *listener);
 
-/* Close the connection for good. */
+/* Close the connection permanently. */
 void hx_postgres_listener_stop(struct hx_postgres_listener *listener);
 
 /* op was answered, and its completion has not run; holder is the token of the claim that it met. */

@@ -19,7 +19,7 @@
 enum {
 	ARGUMENT_BYTES_MAX = 1 << 30,
 
-	/* Types, by their numbers in every PostgreSQL. */
+	/* Type numbers, the same in every PostgreSQL. */
 	TYPE_BOOL = 16,
 	TYPE_BYTEA = 17,
 	TYPE_INT8 = 20,
@@ -33,7 +33,7 @@ enum {
 	/* Texts of a record without its result. */
 	PEOPLE_SIZE_MAX = HX_OWNER_SIZE_MAX + HX_ERROR_TEXT_SIZE_MAX,
 
-	/* What most old values fit; more is asked for. */
+	/* Enough for most old values; the server asks for more. */
 	ROOM_FIRST = 4096,
 };
 
@@ -109,7 +109,7 @@ static bool may_ask(const struct hapax_op *op)
 		op->type == HAPAX_OP_EXPIRE;
 }
 
-/* What the record takes that the operation hands out if it changes something. */
+/* The size of the record that the operation hands out if it changes something. */
 static size_t room_wanted(const struct hapax_op *op)
 {
 	if (may_ask(op))
@@ -223,7 +223,7 @@ static struct value number(int64_t number)
 	return (struct value){.number = number};
 }
 
-/* A time or span that has no end is NULL. */
+/* NULL for a time or span without an end. */
 static struct value span(int64_t ms)
 {
 	return ms == HAPAX_TIME_NEVER ? no_value : number(ms);
@@ -406,7 +406,7 @@ static enum hapax_status append_element(struct hapax_buf *buf, Oid element, stru
 	return status == HAPAX_OK ? hx_buf_append(buf, value.bytes.data, value.bytes.size) : status;
 }
 
-/* An array in PostgreSQL's binary form; nothing is appended if all of it is NULL. */
+/* Append an array in PostgreSQL's binary form, or nothing if all elements are NULL. */
 static enum hapax_status append_array(
 	struct hapax_buf *buf, enum column column, struct hapax_op *const *ops, size_t count,
 	const struct hx_postgres_rules *rules, bool *ret_is_null)

@@ -2,12 +2,12 @@
 /*
  * postgres_operation.h - operations as the arguments of hapax_operate(), and its rows as answers.
  *
- * Everything goes and comes in binary. An argument is an array with one element for each
- * operation; where none has a value, the array is NULL.
+ * Arguments and rows are binary. An argument is an array with one element for each operation. If
+ * no operation has a value, the array is NULL.
  *
- * A record that is handed out must fit the caller's buffer before anything is done, so
- * room is reserved when the arguments are made. Where the size cannot be known (the old
- * value of a set), the server asks for more and has done nothing.
+ * A record must fit the caller's buffer before anything is done, so room is reserved with the
+ * arguments. If the size is unknown (the old value of a set), the server does nothing and asks
+ * for more.
  *
  * Threads: one at a time.
  */
@@ -35,13 +35,13 @@ enum hx_postgres_group {
 	HX_POSTGRES_ALL_OR_NOTHING, /* ... or not at all */
 };
 
-/* What a transaction is decided by, beside its operations. */
+/* The rules of a transaction, beside its operations. */
 struct hx_postgres_rules {
 	int64_t now_ms; /* negative: the server's clock */
 	uint64_t parked_max;
 	uint64_t result_size_max;
 	bool is_joined;    /* claims have no lease */
-	bool is_listening; /* who is told IN_PROGRESS is told of its end, too */
+	bool is_listening; /* answering IN_PROGRESS marks the record, so that its end is reported */
 };
 
 struct hx_postgres_arguments {
@@ -56,20 +56,20 @@ void hx_postgres_arguments_init(struct hx_postgres_arguments *arguments);
 void hx_postgres_arguments_done(struct hx_postgres_arguments *arguments);
 
 /*
- * Room for the record of op in its buffer. LIMIT, NO_MEMORY: the operation has that
- * status, and is not to be sent.
+ * Reserve room for the record of op in its buffer. LIMIT, NO_MEMORY: op has that status and must
+ * not be sent.
  */
 enum hapax_status hx_postgres_op_reserve(struct hapax_op *op);
 
-/* By tenant, group and key; what is equal stays in order. */
+/* Sort by tenant, group and key. Stable. */
 void hx_postgres_ops_sort(struct hapax_op **ops, size_t count);
 
-/* The arguments of ops. LIMIT, NO_MEMORY: there are none. */
+/* Encode the arguments of ops. LIMIT, NO_MEMORY: there are none. */
 enum hapax_status hx_postgres_arguments_encode(
 	struct hx_postgres_arguments *arguments, struct hapax_op *const *ops, size_t count,
 	enum hx_postgres_group kind, const struct hx_postgres_rules *rules);
 
-/* The arguments of hapax_tx_take() and hapax_tx_finish(): one operation, and nothing is copied. */
+/* The arguments of hapax_tx_take() and hapax_tx_finish(): one operation, nothing is copied. */
 enum {
 	HX_POSTGRES_CLAIM_SCALARS = 12,
 	HX_POSTGRES_COMPLETE_SCALARS = 11,
@@ -98,31 +98,34 @@ extern const Oid hx_postgres_argument_types[HX_POSTGRES_ARGUMENTS];
 enum hapax_status hx_postgres_call_append(
 	struct hapax_buf *buf, const char *schema, const char *function, unsigned count);
 
-/* Rows into answers. False: the server answered something else, and no operation has an answer. */
+/* Decode rows into answers. False: the reply is malformed, and no operation has an answer. */
 bool hx_postgres_answers_decode(const PGresult *result, struct hapax_op *const *ops, size_t count);
 
 /*
- * Of a row that could be read: the token of the claim that it answers IN_PROGRESS of, for who waits
- * for its end, else 0; and which operation it answers, from 1.
+ * For a readable row: the token of the claim that caused IN_PROGRESS, else 0, and the number of
+ * the operation that it answers, from 1.
  */
 uint64_t hx_postgres_answer_holder(const PGresult *result, int row, size_t *ret_place);
 
-/* The same for one claim: hapax_tx_take()'s bytes, or hapax_tx_claim()'s answer beside; and for hapax_tx_finish(). */
+/*
+ * The same for one claim: the bytes of hapax_tx_take(), or the answer of hapax_tx_claim() beside
+ * them; and for hapax_tx_finish().
+ */
 bool hx_postgres_taken_decode(const PGresult *result, struct hapax_op *op);
 bool hx_postgres_finished_decode(const PGresult *result, struct hapax_op *op);
 
-/* "place room" of HX003: have that much. False: it makes no sense. */
+/* Reserve the room that HX003 asks for ("place room"). False: the text is malformed. */
 bool hx_postgres_op_make_room(struct hapax_op *const *ops, size_t count, const char *detail);
 
-/* Do they nothing but read? */
+/* True if no operation writes. */
 bool hx_postgres_ops_only_read(struct hapax_op *const *ops, size_t count);
 
-/* A record as hapax_show() has it, from column on. False: it is none. Borrows from result. */
+/* Read a record of hapax_show(), from column on. False: malformed. Borrows from result. */
 bool hx_postgres_record_read(
 	const PGresult *result, int row, int column, const struct hapax_op *own,
 	struct hapax_record *ret_record);
 
-/* One value; false: it is NULL or has another size. */
+/* Read one value. False: it is NULL or has a different size. */
 bool hx_postgres_get_number(const PGresult *result, int row, int column, int64_t *ret_number);
 struct hapax_bytes hx_postgres_get_bytes(const PGresult *result, int row, int column);
 

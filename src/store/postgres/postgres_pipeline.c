@@ -17,7 +17,7 @@
 #include "store/postgres/postgres_fault.h"
 
 enum {
-	/* How often a transaction is sent again. Room is asked for once by each operation. */
+	/* How often a transaction is resent. Each operation asks for room once. */
 	REPEATS_MAX = 8,
 };
 
@@ -77,7 +77,7 @@ void hx_postgres_request_fail(
 	complete(client, request);
 }
 
-/* All requests of the pipeline are decided. It is free before their completions run. */
+/* Every request of the pipeline is decided. The pipeline is free before their completions run. */
 static void finish(struct hx_postgres_pipeline *pipeline)
 {
 	struct hx_postgres_request *requests = pipeline->requests;
@@ -114,7 +114,7 @@ static void fail_transaction(struct hx_postgres_pipeline *pipeline, enum hapax_s
 	pipeline->is_split = false;
 }
 
-/* Operations that find no room for their record are refused, and left out. */
+/* Refuse operations whose record has no room, and leave them out. */
 static void reserve_rooms(struct hx_postgres_pipeline *pipeline)
 {
 	enum hapax_status refused = HAPAX_OK;
@@ -135,14 +135,14 @@ static void reserve_rooms(struct hx_postgres_pipeline *pipeline)
 	}
 }
 
-/* The operations that are under way. */
+/* The operations in progress. */
 static struct hapax_op **current(struct hx_postgres_pipeline *pipeline, size_t *ret_count)
 {
 	*ret_count = pipeline->is_split ? 1 : pipeline->count;
 	return pipeline->ops + (pipeline->is_split ? pipeline->next : 0);
 }
 
-/* False: it did not go, and the operations have their status. */
+/* False: it was not sent, and the operations have their status. */
 static bool send_transaction(struct hx_postgres_pipeline *pipeline)
 {
 	struct hx_postgres_rules rules = rules_of(pipeline);
@@ -158,7 +158,7 @@ static bool send_transaction(struct hx_postgres_pipeline *pipeline)
 		    arguments->values, arguments->lengths, arguments->formats, 1) != 1)
 		status = HAPAX_ERR_NO_MEMORY;
 	if (status == HAPAX_OK) {
-		/* When it fails, lose() has been here. */
+		/* If it fails, lose() has already run. */
 		(void)hx_postgres_connection_go(&pipeline->connection);
 		return true;
 	}
@@ -195,7 +195,7 @@ static void add_op(struct hx_postgres_pipeline *pipeline, struct hapax_op *op)
 		pipeline->ops[pipeline->count++] = op;
 }
 
-/* The next operations of a request with groups: one group, or what stands between two. */
+/* Add the next operations of a request with groups: one group, or those between two. */
 static void add_segment(struct hx_postgres_pipeline *pipeline, struct hx_postgres_request *request)
 {
 	size_t end = request->sent;
@@ -214,7 +214,7 @@ static void add_segment(struct hx_postgres_pipeline *pipeline, struct hx_postgre
 	request->sent_end = end;
 }
 
-/* As much of every request as fits. */
+/* Add as many operations of every request as fit. */
 static void add_plain(struct hx_postgres_pipeline *pipeline)
 {
 	pipeline->kind = HX_POSTGRES_APART;
@@ -237,7 +237,7 @@ static bool has_more(const struct hx_postgres_pipeline *pipeline)
 	return false;
 }
 
-/* Begin the next transaction; free the pipeline when there is none. */
+/* Begin the next transaction; free the pipeline if there is none. */
 static void next(struct hx_postgres_pipeline *pipeline)
 {
 	while (has_more(pipeline)) {
@@ -284,7 +284,7 @@ void hx_postgres_pipeline_take(
 
 /* ---------------------------------------------------------------- answers */
 
-/* Each of them may wait for a lock; together they wait no longer than one call may take. */
+/* Each may wait for a lock; together they wait no longer than one call may take. */
 static void end_split_if_late(struct hx_postgres_pipeline *pipeline)
 {
 	if (hx_reactor_now_ns(&pipeline->client->reactor) < pipeline->split_ends_ns)
@@ -315,10 +315,7 @@ static void send_again(struct hx_postgres_pipeline *pipeline)
 		advance(pipeline);
 }
 
-/*
- * Somebody's transaction holds the key, and has done so for longer than ours was to wait:
- * it is in progress, whoever that is.
- */
+/* Another transaction has held the key for longer than ours may wait: it is in progress. */
 static void answer_locked(struct hapax_op *op)
 {
 	if (op->type != HAPAX_OP_CLAIM && op->type != HAPAX_OP_CHECK) {
@@ -362,7 +359,7 @@ static void answer_fault(
 	advance(pipeline);
 }
 
-/* A session that has become useless is not used again. */
+/* Close a session that has become unusable. */
 static void leave(struct hx_postgres_pipeline *pipeline, const PGresult *result)
 {
 	struct hapax_error err;
@@ -381,7 +378,7 @@ static void take_answers(struct hx_postgres_pipeline *pipeline, const PGresult *
 	size_t count;
 	struct hapax_op **ops = current(pipeline, &count);
 
-	/* What is committed and cannot be read is not known. */
+	/* A committed but unreadable answer has an unknown outcome. */
 	if (!hx_postgres_answers_decode(result, ops, count)) {
 		for (size_t i = 0; i < count; i++)
 			fail_undecided(
@@ -439,7 +436,7 @@ void hx_postgres_pipeline_lose(struct hx_postgres_pipeline *pipeline)
 	} else {
 		for (size_t i = 0; i < count; i++)
 			fail_undecided(ops[i], status);
-		/* What comes behind must not overtake what is uncertain. */
+		/* Later operations must not overtake an uncertain one. */
 		for (struct hx_postgres_request *request = pipeline->requests; request != NULL;
 		     request = request->next)
 			for (size_t i = 0; i < request->count; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres_place.c - a PostgreSQL store's URL, taken apart.
+ * postgres_place.c - parses the URL of a PostgreSQL store.
  */
 #include "store/postgres/postgres_place.h"
 
@@ -17,13 +17,13 @@ bool hx_postgres_schema_is_good(const char *schema)
 	return schema[strcspn(schema, "'%$\\")] == '\0';
 }
 
-/* '*' would be all of them: see hapax_sees() in schema.sql. */
+/* '*' would mean all tenants: see hapax_sees() in schema.sql. */
 static bool is_tenant(const char *text)
 {
 	return strcmp(text, "*") != 0;
 }
 
-/* An option that is not ours is libpq's. */
+/* Pass an unknown option to libpq. */
 static enum hapax_status leave_to_libpq(
 	void *context, struct hapax_bytes name, struct hapax_bytes value, struct hapax_error *err)
 {
@@ -70,7 +70,7 @@ static enum hapax_status parse(
 		err);
 	if (status != HAPAX_OK)
 		return status;
-	/* libpq's own words would repeat the URL, password and all. */
+	/* libpq's message would repeat the URL, including the password. */
 	parsed = PQconninfoParse(place->url, NULL);
 	if (parsed == NULL)
 		return hx_error_set(

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres_place.h - a PostgreSQL store's URL, taken apart.
+ * postgres_place.h - parses the URL of a PostgreSQL store.
  *
  *	postgres://[user[:password]@][host[:port]][/database][?option=value&...]
  *
- * libpq reads the URL (postgresql:// is the same), its environment and ~/.pgpass. Options
- * of ours, which libpq does not see: schema=NAME where the ledger lies (public), tenant=NAME
- * the only tenant of this store, pool=N connections (4), require=durable.
+ * libpq reads the URL (postgresql:// is the same), its environment and ~/.pgpass. Our own options
+ * are hidden from libpq: schema=NAME of the ledger (public), tenant=NAME the only tenant of this
+ * store, pool=N connections (4), require=durable.
  */
 #ifndef HX_STORE_POSTGRES_POSTGRES_PLACE_H
 #define HX_STORE_POSTGRES_POSTGRES_PLACE_H
@@ -33,11 +33,11 @@ struct hx_postgres_place {
 	bool requires_durable;
 };
 
-/* INVALID with what is wrong; the password is never in the message. */
+/* INVALID: err says what is wrong, and never contains the password. */
 enum hapax_status hx_postgres_place_parse(
 	const char *text, struct hx_postgres_place *ret_place, struct hapax_error *err);
 
-/* Whether it may stand quoted within texts of SQL, too, as sql_append() puts it there. */
+/* True if it may also stand quoted inside SQL texts, as sql_append() puts it there. */
 bool hx_postgres_schema_is_good(const char *schema);
 
 /* text with every "@@" replaced by the quoted schema and a dot, NUL at the end. */

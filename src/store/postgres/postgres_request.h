@@ -17,7 +17,7 @@
 
 enum { HX_POSTGRES_CALL_ARGUMENTS_MAX = 8 };
 
-/* A statement of which somebody waits for the rows. */
+/* A statement whose caller waits for the rows. */
 struct hx_postgres_call {
 	const char *sql;
 	int argument_count;
@@ -38,9 +38,9 @@ struct hx_postgres_request {
 	struct hapax_completion completion;
 	int64_t deadline_ns;
 	bool has_group; /* some operations are linked */
-	/* The I/O thread's. */
-	size_t sent;     /* operations that are decided */
-	size_t sent_end; /* and with those of the transaction under way */
+	/* Used by the I/O thread only. */
+	size_t sent;     /* decided operations */
+	size_t sent_end; /* the same, and those of the transaction in progress */
 };
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres_room.h - what arguments and answers of an operation share: its room, between an answer that asks for more and
- * its repeat, and the result that it brings.
+ * postgres_room.h - shared by arguments and answers of an operation: its result, and its room
+ * between an answer that asks for more and the repeat.
  */
 #ifndef HX_STORE_POSTGRES_POSTGRES_ROOM_H
 #define HX_STORE_POSTGRES_POSTGRES_ROOM_H
@@ -10,7 +10,7 @@
 
 /* In op->private_state. */
 enum {
-	ROOM_IS_ALL = 1 << 0,    /* the buffer cannot grow any more ... */
+	ROOM_IS_ALL = 1 << 0,    /* the buffer cannot grow ... */
 	ROOM_NO_MEMORY = 1 << 1, /* ... because memory ran out, not because of its limit */
 };
 

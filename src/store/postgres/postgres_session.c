@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres_session.c - what is said to a server before the first operation.
+ * postgres_session.c - the greeting: statements before the first operation.
  */
 #include "store/postgres/postgres_session.h"
 
@@ -16,8 +16,8 @@
 enum { SERVER_VERSION_MIN = 140000 };
 
 enum step {
-	STEP_SERVER, /* settings of the session; what the server is; is there a ledger? */
-	STEP_LEDGER, /* its version, and the clock of tests */
+	STEP_SERVER, /* session settings; server properties; is there a ledger? */
+	STEP_LEDGER, /* its version, and the test clock */
 	STEP_PREPARE,
 };
 
@@ -33,7 +33,7 @@ enum server {
 	SERVER_HAS_LEDGER,
 	SERVER_SEES_ALL,
 	SERVER_ROLE,
-	SERVER_COLUMNS = SERVER_ROLE + 7, /* the settings that are made answer, too */
+	SERVER_COLUMNS = SERVER_ROLE + 7, /* each setting returns a column, too */
 };
 
 /* From SERVER_SYNCS to SERVER_HAS_SYNC_STANDBYS; $1 is a table of the ledger. */
@@ -45,11 +45,12 @@ enum server {
 	" current_setting('synchronous_standby_names') <> '',"
 
 /*
- * A session of ours commits durably whatever the default is, reads what is committed, and
- * waits for nobody longer than its caller does. Plans are made once: the planner does not see
- * that a generic plan prunes partitions when it runs, and would plan anew for every call. Another transaction that holds a record may
- * take a while; a quarter of the time is enough to tell. Functions are the server's own: whoever may make some in a
- * schema of the search_path could have them run by us otherwise.
+ * Our sessions commit durably whatever the default is, read committed data, and wait no longer
+ * than their caller. The planner does not see that a generic plan prunes partitions when it runs,
+ * and would plan again for every call, so generic plans are forced. A quarter of the timeout is
+ * enough to detect that another transaction holds a record. Only the server's own functions are
+ * visible: otherwise a role that can create functions in a schema of the search_path could have
+ * us run them.
  */
 static const char server_sql[] =
 	"SELECT current_setting('server_version_num')::int, pg_is_in_recovery()," SURVIVAL_COLUMNS
@@ -245,7 +246,7 @@ static void take_guarantee(struct hx_postgres_session *session, const PGresult *
 	session->is_durable = hx_postgres_guarantee(&server, session->guarantee);
 }
 
-/* Whoever is at the other end: one row, and so many columns. */
+/* Check the form of any server's reply: one row with that many columns. */
 static bool has_form(const PGresult *result, int columns)
 {
 	return PQntuples(result) == 1 && PQnfields(result) == columns;

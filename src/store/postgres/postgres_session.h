@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres_session.h - what is said to a server before the first operation: our settings, what it
- * is, which ledger it has, and what can be promised on it.
+ * postgres_session.h - the greeting: our settings, the server's properties, the ledger's version,
+ * and the guarantee.
  *
- * In steps of one statement each. The same is said after every reconnect, because another
- * server may answer then.
+ * Each step is one statement. The greeting is repeated after every reconnect, because a different
+ * server may answer.
  */
 #ifndef HX_STORE_POSTGRES_POSTGRES_SESSION_H
 #define HX_STORE_POSTGRES_POSTGRES_SESSION_H
@@ -28,7 +28,7 @@ enum { HX_POSTGRES_VERSION = 3 };
 
 enum { HX_POSTGRES_GUARANTEE_SIZE = 200 };
 
-/* What decides about the guarantee, as it is in our sessions. */
+/* The settings that decide the guarantee, as they are in our sessions. */
 struct hx_postgres_server {
 	bool syncs;              /* fsync */
 	bool writes_whole_pages; /* full_page_writes */
@@ -45,11 +45,11 @@ struct hx_postgres_session {
 	int64_t timeout_ms;
 	bool must_be_durable; /* required, or promised before */
 	/*
-	 * A clock that a test drives stands in for the server's: its time is epoch_ms, which
-	 * the ledger keeps, plus the time since boot. NULL: the server's own.
+	 * A test clock replaces the server's. Its time is epoch_ms, which the ledger keeps, plus
+	 * the time since boot. NULL: the server's clock.
 	 */
 	const struct hapax_clock *clock;
-	_Atomic int64_t epoch_ms; /* written by whoever greets the server, read by all */
+	_Atomic int64_t epoch_ms; /* written by the greeting thread, read by all */
 	bool is_durable;
 	char guarantee[HX_POSTGRES_GUARANTEE_SIZE];
 	struct hapax_buf sql; /* scratch */
@@ -60,13 +60,13 @@ void hx_postgres_session_init(
 	int64_t timeout_ms, const struct hapax_clock *clock);
 void hx_postgres_session_done(struct hx_postgres_session *session);
 
-/* What an answer survives, in a sentence. True: a power cut. */
+/* Describe what an answer survives, in a sentence. True: a power cut. */
 bool hx_postgres_guarantee(
 	const struct hx_postgres_server *server, char guarantee[HX_POSTGRES_GUARANTEE_SIZE]);
 
 /*
- * The guarantee on a connection of the caller's, with the settings that it has now. Blocks; nothing of
- * the connection is changed.
+ * The guarantee on the caller's connection, with its current settings. Blocks; changes nothing of
+ * the connection.
  */
 enum hapax_status hx_postgres_session_look(
 	struct hx_postgres_session *session, PGconn *conn, struct hapax_error *err);
@@ -75,16 +75,16 @@ enum hapax_status hx_postgres_session_look(
 enum hapax_status hx_postgres_session_say(
 	struct hx_postgres_session *session, PGconn *conn, unsigned step, struct hapax_error *err);
 
-/* Its answer. Not OK: this server is not to be used, and err says why. */
+/* Process its answer. Not OK: do not use this server; err is the reason. */
 enum hapax_status hx_postgres_session_reply(
 	struct hx_postgres_session *session, const PGresult *result, unsigned step,
 	struct hapax_error *err);
 
-/* A ledger of another version: what to do about it. 0: there is none. */
+/* Report a ledger of a different version, with a hint. 0: there is none. */
 enum hapax_status hx_postgres_version_error(
 	int64_t version, const char *schema, struct hapax_error *err);
 
-/* The time to send along: -1 for the server's own. */
+/* The time to send; -1 for the server's clock. */
 int64_t hx_postgres_session_now_ms(const struct hx_postgres_session *session);
 
 #endif

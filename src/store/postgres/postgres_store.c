@@ -2,9 +2,9 @@
 /*
  * postgres_store.c - "postgres://", one ledger in a database.
  *
- * Thin: submits go to the client (postgres_client.c), which speaks to the server on a thread of its
- * own; the rules run there (operate.sql). What is asked of the ledger as a whole blocks the
- * caller (postgres_walk.c).
+ * Submits go to the client (postgres_client.c), which talks to the server on its own thread. The
+ * rules run in the server (operate.sql). Walks over the whole ledger block the caller
+ * (postgres_walk.c).
  */
 #include "store/postgres/postgres_store.h"
 
@@ -131,7 +131,7 @@ static void postgres_close(struct hapax_store *base)
 {
 	struct postgres_store *store = downcast(base);
 
-	/* What is announced goes to what is detached. */
+	/* Announcements would reach a detached store. */
 	hx_postgres_listener_mute(&store->client.listener);
 	hapax_store_detach(base);
 	hx_postgres_client_close(&store->client);

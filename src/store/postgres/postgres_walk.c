@@ -21,10 +21,10 @@ enum {
 	SCAN_COUNT_MAX = 500,
 	PAGE_BYTES = 4 * 1024 * 1024,
 
-	/* Records that one transaction of the sweep removes: it holds them until its commit. */
+	/* Records that one sweep transaction removes: it locks them until its commit. */
 	SWEEP_COUNT_MAX = 200,
 
-	/* The clock is asked for that often, and the quickest answer is taken. */
+	/* How often the clock is asked; the quickest answer counts. */
 	SKEW_TRIES = 3,
 
 	ROWS_AT_ONCE = 64,
@@ -75,7 +75,7 @@ static void add_number(struct exchange *exchange, int64_t number)
 	add(exchange, TYPE_INT8, out, 8);
 }
 
-/* NULL when it is empty and may be so. */
+/* NULL if it is empty and may be. */
 static void add_bytes(struct exchange *exchange, struct hapax_bytes bytes, bool is_optional)
 {
 	bool is_null = bytes.size == 0 && is_optional;
@@ -87,7 +87,6 @@ static void add_bytes(struct exchange *exchange, struct hapax_bytes bytes, bool 
 	    bytes.size);
 }
 
-/* The time as the functions take it. */
 static void add_now(struct exchange *exchange)
 {
 	int64_t now_ms = hx_postgres_session_now_ms(exchange->walk->session);
@@ -123,7 +122,7 @@ static enum hapax_status ask(
 	return status;
 }
 
-/* The same for one row, neither more nor less. */
+/* The same for exactly one row. */
 static enum hapax_status ask_row(
 	struct exchange *exchange, const char *sql, int columns, struct hapax_error *err)
 {
@@ -145,8 +144,8 @@ static int64_t number_at(const PGresult *result, int row, int column)
 /* ---------------------------------------------------------------- scan */
 
 /*
- * A cursor holds the last record that was looked at: the sizes of tenant, group and key
- * as two bytes each, then the three.
+ * A cursor holds the last record seen: the sizes of tenant, group and key as two bytes each, then
+ * the three.
  */
 enum { PLACE_HEAD = 6 };
 
@@ -155,7 +154,7 @@ _Static_assert(
 		sizeof(((struct hapax_cursor *)0)->place),
 	"any record fits a cursor");
 
-/* False: it is none of our records, whoever put it there, and no place to go on from. */
+/* False: not a hapax record, so the scan cannot continue from it. */
 static bool keep_place(struct hapax_cursor *cursor, const struct hapax_record *record)
 {
 	const struct hapax_bytes parts[3] = {record->tenant, record->group, record->key};
@@ -200,7 +199,7 @@ static bool is_wanted(
 	return (scan->flags & HAPAX_SCAN_EXPIRED) || !hx_record_is_expired(record, now_ms);
 }
 
-/* In one scope keys come in order: behind those with the prefix there are no more. */
+/* Keys of one scope are ordered: no key with the prefix follows. */
 static bool is_behind(const struct hapax_scan *scan, const struct hapax_record *record)
 {
 	size_t size = scan->prefix.size < record->key.size ? scan->prefix.size : record->key.size;
@@ -270,7 +269,7 @@ enum hapax_status hx_postgres_scan(
 		else if (is_good && hx_record_is_valid(&record) && is_wanted(scan, &record, now_ms))
 			stops = each(&record, context) != 0;
 	}
-	/* No row at all is the end; a page may be short because its results are large. */
+	/* Only an empty page is the end; large results make a page short. */
 	if (status == HAPAX_OK && rows == 0)
 		cursor->done = 1;
 	exchange_done(&exchange);
@@ -295,7 +294,7 @@ static enum hapax_status sweep_some(
 	if (status != HAPAX_OK)
 		return status;
 	result = exchange->call.result;
-	/* Another process is at it, and sees to the rest. */
+	/* Another process is sweeping and does the rest. */
 	if (PQgetisnull(result, 0, 0)) {
 		sweep->done = 1;
 		return HAPAX_OK;
@@ -308,7 +307,7 @@ static enum hapax_status sweep_some(
 	return HAPAX_OK;
 }
 
-/* The months of results, then records in pieces, each a transaction; then how many are left. */
+/* Sweep months of results, then records in batches of one transaction; then count the rest. */
 enum hapax_status hx_postgres_sweep(
 	const struct hx_postgres_walk *walk, struct hapax_sweep *sweep, struct hapax_error *err)
 {
@@ -363,7 +362,7 @@ static enum hapax_status append_bytes(struct hapax_buf *buf, struct hapax_bytes 
 	return status == HAPAX_OK ? hx_buf_append(buf, bytes.data, bytes.size) : status;
 }
 
-/* Tenants, groups and counts of some rows as arrays. */
+/* Convert rows to arrays of tenants, groups and counts. */
 static enum hapax_status fill_arrays(
 	struct hapax_buf arrays[3], const struct hapax_counters *rows, size_t count)
 {
@@ -401,7 +400,7 @@ static enum hapax_status count_some(
 	for (int i = 0; i < 3; i++)
 		add(exchange, types[i], arrays[i].data, arrays[i].size);
 	status = ask(exchange, "SELECT @@hapax_count($1, $2, $3, $4)", 1, err);
-	/* Adding them again might count twice; counters may lose a second, not gain one. */
+	/* A repeat might count twice; counters may lose a second, but never gain one. */
 	return status == HAPAX_ERR_UNCERTAIN ? HAPAX_OK : status;
 }
 
@@ -463,8 +462,8 @@ static enum hapax_status list_counters(
 }
 
 /*
- * The server's clock minus ours. Between question and answer there is a way back and forth, so
- * it is known to half of that, and what takes long is not measured along.
+ * Measure the server's clock minus ours. The error is half the round trip: the quickest try
+ * counts.
  */
 static enum hapax_status measure_skew(
 	struct exchange *exchange, int64_t *ret_skew_ms, struct hapax_error *err)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * postgres_walk.h - what is asked of the ledger as a whole: scan, stats, sweep, counters.
+ * postgres_walk.h - operations on the whole ledger: scan, stats, sweep, counters.
  *
- * Each is a few calls of functions in postgres_walk.sql, in bounded pieces, through whoever runs
- * statements: the client's pool, or a joined connection.
+ * Each calls functions of postgres_walk.sql in bounded pieces. The client's pool or a joined
+ * connection runs the statements.
  *
- * Threads: as the one who runs them.
+ * Threads: those of the pool or connection.
  */
 #ifndef HX_STORE_POSTGRES_POSTGRES_WALK_H
 #define HX_STORE_POSTGRES_POSTGRES_WALK_H
@@ -16,7 +16,7 @@
 #include "store/postgres/postgres_session.h"
 
 struct hx_postgres_walk {
-	/* Run a statement. OK: call->result is rows, and the caller's. */
+	/* Run a statement. OK: call->result holds rows. Owned: by the caller. */
 	enum hapax_status (*run)(
 		void *context, struct hx_postgres_call *call, struct hapax_error *err);
 	void *context;
@@ -29,7 +29,7 @@ enum hapax_status hx_postgres_scan(
 	const struct hx_postgres_walk *walk, const struct hapax_scan *scan,
 	struct hapax_cursor *cursor, hapax_scan_fn *each, void *context, struct hapax_error *err);
 
-/* each may be NULL; counters of others are not read then, but summed up. */
+/* each may be NULL; other processes' counters are then only summed up. */
 enum hapax_status hx_postgres_stats(
 	const struct hx_postgres_walk *walk, struct hapax_stats *stats, hapax_counters_fn *each,
 	void *context, struct hapax_error *err);

@@ -32,8 +32,8 @@ bool hx_postgres_trip_send_prepared(
 }
 
 /*
- * An error that comes with the sync: outside of a transaction that is the commit, and what the last statement
- * answered was undone.
+ * An error that arrives with the sync. Outside a transaction it is the commit's: the last
+ * statement was undone.
  */
 static bool is_undone(const struct hx_postgres_trip *trip, int number, const PGresult *result)
 {
@@ -51,7 +51,7 @@ void hx_postgres_trip_end(struct hx_postgres_trip *trip)
 		PGresult *result = PQgetResult(trip->conn);
 
 		if (result == NULL) {
-			/* The end of one statement, or of everything. */
+			/* The end of one statement, or of the connection. */
 			if (PQstatus(trip->conn) == CONNECTION_BAD)
 				break;
 			number++;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * offset.h - up to where a consumer is done, in the database that has its effects.
+ * offset.h - a consumer's progress, in the database that holds its effects.
  *
- * Below the offset that is set all of a partition is done. Set in the transaction of an
- * effect, it stands or falls with it. Two transactions that set the same one do not wait for
- * each other: one of them leaves it to the other.
+ * All messages of a partition below the offset are done. An offset set in the transaction of an
+ * effect commits or rolls back with it. Two transactions that set the same offset do not wait for
+ * each other: one skips it.
  *
  * Threads: that of the connection. Blocks.
  */
@@ -17,18 +17,18 @@
 
 #include <hapax/error.h>
 
-/* Whose: of which group, in which partition of which topic. */
+/* The consumer group, topic and partition. */
 struct hx_postgres_offset {
 	const char *group;
 	const char *topic;
 	int32_t partition;
 };
 
-/* Once for a connection, before the others. schema: that of the ledger. */
+/* Call once for a connection, before the others. schema: that of the ledger. */
 enum hapax_status hx_postgres_offset_prepare(
 	PGconn *conn, const char *schema, struct hapax_error *err);
 
-/* *ret_next is -1 where nothing was set. */
+/* *ret_next is -1 if no offset was set. */
 enum hapax_status hx_postgres_offset_get(
 	PGconn *conn, const struct hx_postgres_offset *offset, int64_t *ret_next,
 	struct hapax_error *err);

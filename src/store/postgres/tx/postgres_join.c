@@ -2,9 +2,9 @@
 /*
  * postgres_join.c - the ledger inside the caller's own transaction.
  *
- * The same functions as behind the URL, called on the caller's connection and thread.
- * hapax_join() in operate.sql is the savepoint: an error in it comes back as a row, so that
- * the caller's transaction is not aborted by what hapax was asked.
+ * It calls the same functions as the URL store, on the caller's connection and thread.
+ * hapax_join() in operate.sql is the savepoint: it returns an error as a row, so that a hapax
+ * failure does not abort the caller's transaction.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -36,8 +36,8 @@ static hapax_store_savepoint_fn join_savepoint;
 static hapax_store_guarantee_fn join_guarantee;
 
 /*
- * Not DURABLE: that is the caller's COMMIT. count is missing, since a close must not write
- * into a transaction that the caller has not ended.
+ * Not DURABLE: the caller's COMMIT decides. count is missing, because a close must not write into
+ * a transaction that the caller has not ended.
  */
 static const struct hapax_store_ops join_ops = {
 	.version = HAPAX_STORE_OPS_VERSION,
@@ -69,7 +69,7 @@ enum {
 #define CLAIM_STATEMENT  "hapax_tx_claim"
 #define FINISH_STATEMENT "hapax_tx_finish"
 
-/* The short way for a new key; all the rules for what is not new, in the same round trip. */
+/* The short path for a new key; the full rules for other keys, in the same round trip. */
 #define CLAIM_ARGUMENTS "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
 #define CLAIM_SQL                                                                         \
 	"SELECT t.taken, CASE WHEN t.taken IS NULL THEN @@hapax_tx_claim" CLAIM_ARGUMENTS \
@@ -80,7 +80,7 @@ struct joined_store {
 	struct hapax_store base;
 	struct hapax_store_options options; /* complete */
 	PGconn *conn;
-	struct hx_postgres_place place; /* of which only the schema is known */
+	struct hx_postgres_place place; /* only the schema is known */
 	struct hx_postgres_session session;
 	struct hx_postgres_arguments arguments;
 	struct hapax_op *ops[HX_POSTGRES_OPS_MAX];
@@ -115,11 +115,11 @@ static struct hx_postgres_rules rules_of(const struct joined_store *store)
 	};
 }
 
-/* How operations are asked for. */
+/* How operations are sent. */
 enum manner {
 	MANNER_JOIN,  /* in a savepoint of their own */
-	MANNER_CLAIM, /* one claim, the first of a savepoint: the handler's savepoint goes along */
-	MANNER_END,   /* one completion, the last of a savepoint: its end goes along */
+	MANNER_CLAIM, /* one claim, the first of a savepoint: sent with the handler's savepoint */
+	MANNER_END,   /* one completion, the last of a savepoint: sent with the savepoint's end */
 };
 
 static enum manner manner_of(
@@ -162,7 +162,7 @@ static bool send_join(
 		trip, JOIN_STATEMENT, ARGUMENTS, values, lengths, formats);
 }
 
-/* Pending savepoints, the operations, and what goes along; *ret_status: why not. */
+/* Send pending savepoints, the operations, and their companion; *ret_status: the failure. */
 static bool send_all(
 	struct joined_store *store, struct hx_postgres_trip *trip, struct hapax_op *const *ops,
 	size_t count, enum hx_postgres_group kind, enum manner manner,
@@ -185,7 +185,7 @@ static bool send_all(
 		    trip, manner == MANNER_CLAIM ? CLAIM_STATEMENT : FINISH_STATEMENT,
 		    scalars.count, scalars.values, scalars.lengths, scalars.formats))
 		return false;
-	/* What does not go along is made up for later. */
+	/* A companion that was not sent is sent later. */
 	if (manner == MANNER_CLAIM)
 		(void)hx_postgres_savepoints_send_ahead(savepoints, trip);
 	else
@@ -193,7 +193,7 @@ static bool send_all(
 	return true;
 }
 
-/* An error came back as a row; its code, and what it says beside. False: these are answers. */
+/* Read an error returned as a row: its code and detail. False: these are answers. */
 static bool read_fault(
 	const PGresult *result, enum hx_postgres_fault *ret_fault, char *detail, size_t detail_size)
 {
@@ -226,7 +226,7 @@ static enum verdict judge_fault(
 		return VERDICT_AGAIN;
 	if (count > 1 && kind == HX_POSTGRES_APART)
 		return VERDICT_SPLIT;
-	/* Another transaction holds the key: it is in progress, whoever that is. */
+	/* Another transaction holds the key: it is in progress. */
 	if (fault == HX_POSTGRES_FAULT_LOCKED && kind == HX_POSTGRES_APART &&
 	    (ops[0]->type == HAPAX_OP_CLAIM || ops[0]->type == HAPAX_OP_CHECK)) {
 		hx_store_refuse(ops[0], HAPAX_OK);
@@ -251,14 +251,14 @@ static bool decode(
 	return hx_postgres_answers_decode(result, ops, count);
 }
 
-/* The connection was lost on the way. */
+/* The connection was lost during the trip. */
 static void judge_lost(
 	struct joined_store *store, const struct hx_postgres_trip *trip, int place,
 	struct hapax_op *const *ops, size_t count, enum manner manner, bool was_nested)
 {
 	enum hapax_status status = was_nested ? HAPAX_ERR_UNAVAILABLE : HAPAX_ERR_UNCERTAIN;
 
-	/* A transaction that was not committed is gone; but here the COMMIT was sent. */
+	/* An uncommitted transaction is gone; but here the COMMIT was sent. */
 	if (manner == MANNER_END && trip->count > place + 1)
 		status = hx_postgres_savepoints_take_end(
 			&store->savepoints, trip->results[place + 1]);
@@ -360,7 +360,7 @@ static void operate(
 		operate(store, ops + i, 1, kind);
 }
 
-/* One group, or what stands between two; where it ends. */
+/* Run one group, or the operations between two; returns where it ends. */
 static size_t run_segment(
 	struct joined_store *store, struct hapax_op *ops, size_t count, size_t first)
 {
@@ -415,10 +415,10 @@ static void join_submit(
 {
 	struct joined_store *store = downcast(base);
 
-	/* A token of what was rolled back may be another's by now. */
+	/* After a rollback, another claim may have the token. */
 	if (store->savepoints.is_lost)
 		hx_store_fail(ops, count, HAPAX_ERR_FAILED);
-	/* In a transaction that has failed, nothing can be done any more. */
+	/* A failed transaction accepts no more statements. */
 	else if (!is_usable(store))
 		hx_store_fail(ops, count, HAPAX_ERR_UNAVAILABLE);
 	else
@@ -479,7 +479,7 @@ static enum hapax_status join_stats(
 	struct hx_postgres_walk walk = walk_of(store);
 	enum hapax_status status = hx_postgres_stats(&walk, stats, NULL, NULL, err);
 
-	/* store.c adds the counters of this process; those in the database are others'. */
+	/* store.c adds the counters of this process; those in the database belong to others. */
 	(void)each;
 	(void)context;
 	memset(stats->counts, 0, sizeof(stats->counts));
@@ -504,7 +504,7 @@ static enum hapax_status join_savepoint(
 	return hx_postgres_savepoint(&downcast(base)->savepoints, savepoint, err);
 }
 
-/* As the connection was set when it was joined. */
+/* With the connection's settings at the time of the join. */
 static void join_guarantee(struct hapax_store *base, char *ret_text, size_t size)
 {
 	(void)snprintf(
@@ -573,7 +573,7 @@ static enum hapax_status run_text(
 	return HAPAX_OK;
 }
 
-/* Its version, and the clock of tests. */
+/* Read its version and the test clock. */
 static enum hapax_status read_ledger(struct joined_store *store, struct hapax_error *err)
 {
 	const struct hapax_clock *clock = store->session.clock;
@@ -611,7 +611,7 @@ static bool is_ours(const char *name)
 		strcmp(name, CLAIM_STATEMENT) == 0 || strcmp(name, FINISH_STATEMENT) == 0;
 }
 
-/* What an earlier join has left on this connection. */
+/* Remove the statements that an earlier join left on this connection. */
 static enum hapax_status remove_prepared(struct joined_store *store, struct hapax_error *err)
 {
 	PGresult *names = PQexec(
@@ -645,7 +645,7 @@ static enum hapax_status prepare(
 	return status;
 }
 
-/* With the ledger's schema in place of "@@". */
+/* Prepare text with the ledger's schema in place of "@@". */
 static enum hapax_status prepare_text(
 	struct joined_store *store, const char *name, const char *text, struct hapax_error *err)
 {

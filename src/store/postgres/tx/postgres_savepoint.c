@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "store/postgres/postgres_fault.h"
 
-/* Runs that stand in no other one have no more depths than these. */
+/* Top-level runs need no depths beyond these. */
 const struct hx_postgres_savepoint_statement hx_postgres_savepoint_statements[] = {
 	{"hapax_begin", "BEGIN"},
 	{"hapax_commit", "COMMIT"},
@@ -63,7 +63,7 @@ static bool run_on_savepoint(
 	return is_good;
 }
 
-/* ---------------------------------------------------------------- what is put off */
+/* ---------------------------------------------------------------- pending statements */
 
 static bool is_pending_first(const struct hx_postgres_savepoints *savepoints)
 {
@@ -77,7 +77,7 @@ bool hx_postgres_savepoints_are_open(const struct hx_postgres_savepoints *savepo
 
 static char *add_pending(struct hx_postgres_savepoints *savepoints)
 {
-	/* One is released, one begun, and then comes an operation or the handler. */
+	/* At most one release and one begin precede an operation or the handler. */
 	assert(savepoints->pending_count < HX_POSTGRES_PENDING_MAX);
 	return savepoints->pending[savepoints->pending_count++];
 }
@@ -130,7 +130,7 @@ enum hapax_status hx_postgres_savepoints_take_pending(
 			continue;
 		if (PQstatus(savepoints->conn) == CONNECTION_BAD)
 			return HAPAX_ERR_UNAVAILABLE;
-		/* A savepoint of ours is not there any more. */
+		/* One of our savepoints is gone. */
 		if (strncmp(savepoints->pending[i], "RELEASE", 7) == 0) {
 			(void)lose(savepoints, NULL);
 			return HAPAX_ERR_FAILED;
@@ -140,7 +140,7 @@ enum hapax_status hx_postgres_savepoints_take_pending(
 	return HAPAX_OK;
 }
 
-/* Send what is pending, and one statement more if there is one; false: some of it failed. */
+/* Send the pending statements, and one more if given. False: at least one failed. */
 static bool flush(struct hx_postgres_savepoints *savepoints, const char *sql, bool *ret_is_lost)
 {
 	struct hx_postgres_trip trip;
@@ -246,7 +246,7 @@ bool hx_postgres_savepoints_mend(struct hx_postgres_savepoints *savepoints)
 
 /* ---------------------------------------------------------------- ending */
 
-/* The whole transaction, which is ours. */
+/* Roll back the whole transaction, which is ours. */
 static void roll_back(struct hx_postgres_savepoints *savepoints)
 {
 	if (PQtransactionStatus(savepoints->conn) != PQTRANS_IDLE)
@@ -257,7 +257,7 @@ static enum hapax_status undo(
 	struct hx_postgres_savepoints *savepoints, unsigned depth, bool is_own,
 	struct hapax_error *err)
 {
-	/* With the session went all that was done in it. */
+	/* The lost session rolled everything back. */
 	if (PQtransactionStatus(savepoints->conn) == PQTRANS_UNKNOWN)
 		return HAPAX_OK;
 	if (is_own) {
@@ -271,8 +271,8 @@ static enum hapax_status undo(
 }
 
 /*
- * Deferred constraints are judged at last, and deferred triggers, which raise whatever they like. What is
- * left is the server's: a transaction that has to be repeated, an operator, a system or internal error.
+ * Deferred constraints and triggers run at the commit, and triggers raise any error. The other
+ * codes are the server's: a transaction to be repeated, an operator, a system or internal error.
  */
 static bool is_handlers_fault(const PGresult *result, const char *code)
 {
@@ -288,13 +288,13 @@ static bool is_handlers_fault(const PGresult *result, const char *code)
 	return fault == HX_POSTGRES_FAULT_OTHER || strncmp(code, "23", 2) == 0;
 }
 
-/* What the answer to a COMMIT means; NULL: it was lost. */
+/* The status of a COMMIT's answer; NULL: it was lost. */
 static enum hapax_status judge_commit(PGresult *result, struct hapax_error *err)
 {
 	const char *code = PQresultErrorField(result, PG_DIAG_SQLSTATE);
 
 	if (PQresultStatus(result) == PGRES_COMMAND_OK) {
-		/* A transaction in which a statement failed says that it was rolled back. */
+		/* The COMMIT of a failed transaction reports a rollback. */
 		if (strcmp(PQcmdStatus(result), "COMMIT") != 0)
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
@@ -359,7 +359,7 @@ static enum hapax_status postgres_savepoint_keep(
 		}
 		return commit(savepoints, err);
 	}
-	/* A completion may stand in the handler's savepoint: the end of the run releases both. */
+	/* A completion may be in the handler's savepoint: the end of the run releases both. */
 	if (state == PQTRANS_INTRANS && is_handlers(depth)) {
 		savepoints->has_handlers = true;
 		return HAPAX_OK;
@@ -406,13 +406,13 @@ enum hapax_status hx_postgres_savepoint(
 			*err = savepoints->kept;
 		return savepoints->kept.status;
 	}
-	/* It ended with the last operation in it, or was never begun. */
+	/* It ended with its last operation, or never began. */
 	if (is_kept || is_unsent) {
 		savepoints->pending_count = 0;
 		return HAPAX_OK;
 	}
 	if (savepoints->is_lost || PQtransactionStatus(savepoints->conn) == PQTRANS_IDLE) {
-		/* None was open when it began, and none is when it has ended. */
+		/* No transaction was open when it began, and none is when it has ended. */
 		if (is_own)
 			roll_back(savepoints);
 		return lose(savepoints, err);
