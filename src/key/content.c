@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * content.c - select, write canonically, hash.
+ * content.c - select data, write it canonically, hash it.
  */
 #include "key/content.h"
 
@@ -22,7 +22,7 @@ static void drop_excluded(const struct hapax_key_strategy *strategy, struct hx_k
 		hx_json_path_drop(&strategy->exclude[i].json, &view->tree);
 }
 
-/* Mark what is included. */
+/* Mark the included paths. */
 static enum hx_key_made keep_included(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
 	struct hapax_error *err)
@@ -69,8 +69,8 @@ static enum hx_json_dialect dialect_of(const struct hapax_key_strategy *strategy
 }
 
 /*
- * The canonical text of what is selected and not excluded. Brackets alone identify
- * nothing: events of which no value is left would all be one.
+ * The canonical text of the selected data without excluded paths. Brackets alone identify nothing:
+ * all events with no value left would share a key.
  */
 static enum hx_key_made write_selected(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
@@ -89,7 +89,7 @@ static enum hx_key_made write_selected(
 	return hx_view_canonical(view, dialect_of(strategy), select, ret, err);
 }
 
-/* All that is not excluded. */
+/* Select everything that is not excluded. */
 static enum hx_json_select rest(const struct hapax_key_strategy *strategy)
 {
 	return strategy->exclude_count > 0 ? HX_JSON_REST : HX_JSON_ALL;
@@ -99,7 +99,7 @@ enum hx_key_made hx_content_text(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
 	struct hapax_bytes *ret, struct hapax_error *err)
 {
-	/* Every event without data would have one key. */
+	/* All events without data would share a key. */
 	if (view->event->data.size == 0)
 		return nothing("no data", err);
 	if (view->event->data_kind == HAPAX_DATA_BYTES && !selects(strategy)) {
@@ -119,7 +119,7 @@ static void set_digest(
 
 	hx_sha256(text.data, text.size, digest);
 	hx_key_set_digest(ret, prefix, digest);
-	/* With paths to include the key is less than the fingerprint. */
+	/* With included paths, the key covers less than the fingerprint. */
 	if (strategy->include_count > 0 || strategy->canonical != HAPAX_CANONICAL_LOSSLESS)
 		return;
 	memcpy(ret->fingerprint, digest, sizeof(ret->fingerprint));
@@ -151,7 +151,7 @@ enum hx_key_made hx_content_make_any(
 		return made;
 	if (strategy->include_count > 0)
 		made = write_selected(strategy, view, rest(strategy), &text, err);
-	/* What has no canonical form at all is taken as it came. */
+	/* Data without a canonical form is hashed as received. */
 	if (made == HX_KEY_MISSING &&
 	    hx_view_canonical(view, dialect_of(strategy), HX_JSON_ALL, &text, NULL) ==
 		    HX_KEY_MISSING) {

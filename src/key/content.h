@@ -12,35 +12,30 @@
 #include "key/key.h"
 
 /*
- * What is hashed: the canonical text of the selected data, or the bytes of data that
- * is not meant to be JSON. In scratch or in the event; valid until scratch is next
- * used. MISSING: an included path was not there, there is no data, or what is selected
- * of it has no value in it although the data has.
+ * The text to hash: the canonical text of the selected data, or the bytes of data that is not meant
+ * to be JSON. It lies in scratch or in the event; valid until scratch is next used. MISSING: an
+ * included path or the data is absent, or the selection has no value although the data has.
  */
 enum hx_key_made hx_content_text(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
 	struct hapax_bytes *ret, struct hapax_error *err);
 
-/*
- * Make the key prefix and 64 digits. Notes in ret when the digest is the fingerprint
- * as well.
- */
+/* Make the key: prefix and 64 digits. Notes in ret if the digest is also the fingerprint. */
 enum hx_key_made hx_content_make(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view, const char *prefix,
 	struct hapax_key *ret, struct hapax_error *err);
 
 /*
- * The fingerprint of the data without what the strategy excludes: that does not
- * matter, and must not turn a redelivery into a mismatch.
+ * The fingerprint of the data without excluded paths: a change there must not turn a redelivery
+ * into a mismatch.
  */
 enum hx_key_made hx_content_fingerprint(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
 	unsigned char out[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err);
 
 /*
- * For policy content. What is included need not be there: without it, all that is not
- * excluded is hashed; and data that has no canonical form as it came. MISSING: there
- * is no data, or nothing left of it.
+ * For policy content. Included paths may be absent: then everything not excluded is hashed. Data
+ * without a canonical form is hashed as received. MISSING: there is no data, or none is left.
  */
 enum hx_key_made hx_content_make_any(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view, const char *prefix,

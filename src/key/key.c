@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * key.c - make scope, key and fingerprint of an event.
+ * key.c - make the scope, key and fingerprint of an event.
  */
 #include "key/key.h"
 
@@ -17,7 +17,7 @@ static enum hapax_status null_argument(struct hapax_error *err)
 	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an argument was NULL or not initialised");
 }
 
-/* An older caller knows fewer members: what it does not have is as in INIT. */
+/* An older caller has fewer members; the others are as in INIT. */
 static bool read_event(const struct hapax_event *given, struct hapax_event *event)
 {
 	*event = (struct hapax_event)HAPAX_EVENT_INIT;
@@ -87,7 +87,7 @@ static enum hapax_status make_key(
 	return hx_error_set(err, why.status, 0, "%s", why.message);
 }
 
-/* As HAPAX_KEY_INIT, but for arrays of which nothing is used. */
+/* Like HAPAX_KEY_INIT, but unused array elements stay unset. */
 static void init_key(struct hapax_key *key)
 {
 	key->size = sizeof(*key);
@@ -100,7 +100,7 @@ static void init_key(struct hapax_key *key)
 	key->missing[0] = '\0';
 }
 
-/* What is in use of it: a key is a kilobyte, and most of that is room. */
+/* Copy only the part in use: a key is a kilobyte, mostly unused. */
 static void copy_key(const struct hapax_key *source, struct hapax_key *target)
 {
 	target->kind = source->kind;
@@ -127,7 +127,7 @@ static bool is_key(const struct hapax_key *key)
 	return key != NULL && key->size >= sizeof(key->size) && key->size <= sizeof(*key);
 }
 
-/* To an older caller no more than it has room for. */
+/* An older caller gets only what it has room for. */
 static void return_key(const struct hapax_key *source, struct hapax_key *target)
 {
 	if (target->size < sizeof(*target)) {

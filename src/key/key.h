@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * key.h - what the strategies have in common: their table, and a made strategy.
+ * key.h - shared by the strategies: their table, and a parsed strategy.
  *
- * A strategy is one file, strategy_<name>.c, that defines one struct hx_key_type. A
- * new one is that file, its line below, in strategies.c and in meson.build.
+ * A strategy is one file, strategy_<name>.c, that defines one struct hx_key_type. To add one, write
+ * that file and add a line below, in strategies.c and in meson.build.
  *
- * Threads: a strategy does not change once it is made, but for its UUID generator,
- * which any number of threads may use.
+ * Threads: a strategy is immutable once made, except its UUID generator, which any number of
+ * threads may use.
  */
 #ifndef HX_KEY_H
 #define HX_KEY_H
@@ -21,18 +21,18 @@
 #include "key/view.h"
 
 enum {
-	/* The text of a strategy: a line in a configuration file. */
+	/* Maximum text of a strategy: a line in a configuration file. */
 	HX_KEY_STRATEGY_SIZE_MAX = 4096,
 };
 
 enum hx_key_type_flags {
-	HX_KEY_TYPE_CONTENT = 1 << 0,  /* hashes the data: include means something */
+	HX_KEY_TYPE_CONTENT = 1 << 0,  /* hashes the data: include has an effect */
 	HX_KEY_TYPE_PRODUCER = 1 << 1, /* makes a new key each time */
 };
 
 /*
- * Read what follows "name:" into strategy; argument.data is NULL when nothing does.
- * Whatever was allocated is freed by hapax_key_strategy_free(), also after an error.
+ * Read the text after "name:" into strategy; argument.data is NULL if there is none.
+ * hapax_key_strategy_free() frees all allocations, also after an error.
  */
 typedef enum hapax_status hx_key_parse_fn(
 	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err);
@@ -61,14 +61,14 @@ extern const struct hx_key_type hx_key_hybrid;
 extern const struct hx_key_type hx_key_template;
 extern const struct hx_key_type hx_key_uuid7;
 
-/* In the order in which help lists them; ends with NULL. */
+/* In the order of help; ends with NULL. */
 extern const struct hx_key_type *const hx_key_types[];
 
-/* Where a tenant or a group comes from. */
+/* The origin of a tenant or a group. */
 struct hx_key_scope_rule {
-	struct hx_key_path *from; /* NULL: always the text */
+	struct hx_key_path *from; /* NULL: always text */
 	char text[HAPAX_SCOPE_SIZE_MAX + 1];
-	size_t text_size; /* 0: there is none, and from must have a value */
+	size_t text_size; /* 0: no text, so from must have a value */
 };
 
 struct hx_key_piece;
@@ -94,7 +94,7 @@ struct hapax_key_strategy {
 	struct hx_uuid7 *uuids;
 };
 
-/* For the parse functions. Refuse an argument, or its absence. */
+/* For the parse functions: refuse an argument, or its absence. */
 enum hapax_status hx_key_refuse_argument(
 	const struct hapax_key_strategy *strategy, struct hapax_bytes argument,
 	struct hapax_error *err);
@@ -104,11 +104,11 @@ enum hapax_status hx_key_read_paths(
 	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err);
 
 enum hx_key_paths_flags {
-	HX_KEY_PATHS_RELATIVE = 1 << 0,  /* into the data, whatever they begin with */
+	HX_KEY_PATHS_RELATIVE = 1 << 0,  /* into the data, whatever prefix they have */
 	HX_KEY_PATHS_WILDCARDS = 1 << 1, /* may name more than one place */
 };
 
-/* Read count paths, each its own text. Owned: *ret, by the caller; hx_free(). */
+/* Parse count paths, each a text of its own. Owned: *ret, by the caller; hx_free(). */
 enum hapax_status hx_key_new_paths(
 	const char *const *texts, size_t count, unsigned flags, struct hx_key_path **ret,
 	struct hapax_error *err);
@@ -119,10 +119,10 @@ static inline unsigned hx_key_paths_flags(const struct hapax_key_strategy *strat
 	return strategy->flags & HAPAX_KEY_RELATIVE ? HX_KEY_PATHS_RELATIVE : 0;
 }
 
-/* Have strategy->uuids made. */
+/* Create strategy->uuids. */
 enum hapax_status hx_key_need_uuids(struct hapax_key_strategy *strategy, struct hapax_error *err);
 
-/* The next run id, into ret. */
+/* Write the next run id to ret. */
 void hx_key_next_run_id(const struct hapax_key_strategy *strategy, struct hapax_key *ret);
 
 /* Read the options for tenant and group (scope.c). */
@@ -130,12 +130,12 @@ enum hapax_status hx_key_scope_parse(
 	struct hapax_key_strategy *strategy, const struct hapax_key_options *options,
 	struct hapax_error *err);
 
-/* Write tenant and group of ret. */
+/* Write the tenant and group of ret. */
 enum hapax_status hx_key_scope_make(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
 	struct hapax_error *err);
 
-/* Free what is only ever a template's (strategy_template.c). */
+/* Free the pieces of a template (strategy_template.c). */
 void hx_key_pieces_free(struct hx_key_piece *pieces, size_t count);
 
 #endif

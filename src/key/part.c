@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part.c - write parts, join them, take them apart.
+ * part.c - write, join and split the parts of a key.
  */
 #include "key/part.h"
 
@@ -94,7 +94,7 @@ unsigned char *hx_part_escape(struct hapax_bytes text, unsigned char separator, 
 		size_t size;
 		bool escaped;
 
-		/* Most of it, in most keys. */
+		/* The fast path: most of the text in most keys. */
 		if (left >= 8 && hx_ascii_is_printable8(at) && !hx_ascii_has8(at, '%') &&
 		    !hx_ascii_has8(at, separator)) {
 			memcpy(to, at, 8);
@@ -110,7 +110,7 @@ unsigned char *hx_part_escape(struct hapax_bytes text, unsigned char separator, 
 		}
 		size = hx_utf8_size(hx_bytes(at, left), &code);
 		escaped = size == 0 || hx_utf8_is_control(code) || *at == '%' || *at == separator;
-		/* A byte that begins no character stands for itself alone. */
+		/* A byte that does not begin a character is escaped alone. */
 		for (size_t i = 0; i < (size == 0 ? 1 : size); i++) {
 			if (escaped)
 				to = put_escape(at[i], to);
@@ -197,7 +197,7 @@ enum hx_key_made hx_part_single(
 	return HX_KEY_MADE;
 }
 
-/* Escaped parts with separators between them, from to on. */
+/* Write escaped parts with separators between them, starting at to. */
 static enum hx_key_made write_parts(
 	const struct hx_key_part *parts, const struct hx_key_path *paths, size_t count,
 	unsigned char *to, unsigned char *plain, unsigned char **ret_end, struct hapax_error *err)
@@ -216,7 +216,7 @@ static enum hx_key_made write_parts(
 	return HX_KEY_MADE;
 }
 
-/* ret->key from the joined text; a first byte can be put before it. */
+/* Make ret->key from the joined text, which has room to escape its first byte. */
 static enum hx_key_made finish_join(
 	unsigned char *text, unsigned char *end, const struct hx_key_path *paths,
 	struct hapax_key *ret, struct hapax_error *err)
@@ -226,7 +226,7 @@ static enum hx_key_made finish_join(
 	if (joined.size == 0)
 		return was_empty(&paths[0], err);
 	if (hx_key_is_digest(joined)) {
-		/* The parts "sha256" and 64 digits: %73ha256:... can still be taken apart. */
+		/* The parts "sha256" and 64 digits: %73ha256:... can still be split. */
 		unsigned char first = text[0];
 
 		memmove(text + 3, text + 1, joined.size - 1);
@@ -247,7 +247,7 @@ enum hx_key_made hx_part_join(
 	struct hx_key_part parts[HX_KEY_PATHS_MAX];
 	enum hx_key_made made = HX_KEY_MADE;
 	size_t plain_max = 0;
-	size_t joined_max = 4; /* for the escape of a first byte */
+	size_t joined_max = 4; /* for the escape of the first byte */
 	unsigned char *text;
 	unsigned char *end;
 

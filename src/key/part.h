@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part.h - parts of a key as text, joined so that they can be told apart again.
+ * part.h - parts of a key as text, joined so that they can be split again.
  *
  * Invariants:
- *  (1) Lists of parts that differ have texts that differ: a part's own separators
- *      and percent signs are escaped, and a percent sign always begins an escape.
- *  (2) A text of the form sha256: or content: and 64 digits comes from a digest and
- *      from nothing else.
+ *  (1) Different lists of parts have different texts: separators and percent signs within a part
+ *      are escaped, and a percent sign always begins an escape.
+ *  (2) A text of the form sha256: or content: and 64 digits always comes from a digest.
  *
  * Threads: one at a time for a view.
  */
@@ -21,50 +20,50 @@
 #include "key/view.h"
 
 /*
- * The text of a part, unescaped, in the scratch of view until it is next used.
- * MISSING: a number beyond all measure; the message names path.
+ * The unescaped text of a part, in the scratch of view until its next use. MISSING: a number out of
+ * range; the message names path.
  */
 enum hx_key_made hx_part_text(
 	struct hx_key_view *view, const struct hx_key_path *path, const struct hx_key_part *part,
 	struct hapax_bytes *ret, struct hapax_error *err);
 
-/* The most that the text of a part can take. */
+/* The maximum size of a part's text. */
 size_t hx_part_text_max(const struct hx_key_part *part);
 
-/* Write the text of a part to a place with hx_part_text_max() bytes. NULL: no such text. */
+/* Write the text of a part to a buffer of hx_part_text_max() bytes. NULL: it has no text. */
 unsigned char *hx_part_write(const struct hx_key_part *part, unsigned char *to);
 
-/* Escaped it is at most this many times as long. */
+/* Escaping makes it at most this many times as long. */
 enum { HX_PART_ESCAPE_FACTOR = 3 };
 
-/* Escape text: percent signs, controls, what is not UTF-8, and separator. */
+/* Escape percent signs, controls, invalid UTF-8 and separator. */
 unsigned char *hx_part_escape(struct hapax_bytes text, unsigned char separator, unsigned char *to);
 
-/* Make the key of one part, as it is. MISSING also when it is empty. */
+/* Make the key from one part, unchanged. MISSING also if it is empty. */
 enum hx_key_made hx_part_single(
 	struct hx_key_view *view, const struct hx_key_path *path, struct hapax_key *ret,
 	struct hapax_error *err);
 
 enum hx_part_empty {
 	HX_PART_EMPTY_MISSING, /* it identifies nothing */
-	HX_PART_EMPTY_ALLOWED, /* it is a value like any other */
+	HX_PART_EMPTY_ALLOWED, /* an empty part is a value like any other */
 };
 
-/* Make the key of several parts (hapax/key.h, HAPAX_KEY_SEPARATOR). */
+/* Make the key from several parts (hapax/key.h, HAPAX_KEY_SEPARATOR). */
 enum hx_key_made hx_part_join(
 	struct hx_key_view *view, const struct hx_key_path *paths, size_t count,
 	enum hx_part_empty empty, struct hapax_key *ret, struct hapax_error *err);
 
 /*
- * Make a key of text as it is; of text that cannot be one, because it is too long,
- * holds controls, is not UTF-8 or looks like a digest, its SHA-256.
+ * Use text as the key. If it is too long, holds controls, is not UTF-8 or looks like a digest, use
+ * its SHA-256.
  */
 void hx_key_set_text(struct hapax_key *ret, struct hapax_bytes text);
 
-/* Whether a key has the form that invariant (2) keeps for digests. */
+/* Does a key have the form that invariant (2) reserves for digests? */
 bool hx_key_is_digest(struct hapax_bytes key);
 
-/* prefix and the digest in hexadecimal. */
+/* Write prefix and the digest in hexadecimal. */
 void hx_key_set_digest(
 	struct hapax_key *ret, const char *prefix,
 	const unsigned char digest[HAPAX_FINGERPRINT_SIZE]);

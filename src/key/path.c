@@ -22,7 +22,7 @@ static const struct {
 
 enum { SOURCE_COUNT = HX_COUNT(sources) };
 
-/* "data" ends at the end, a dot, a slash or a bracket; the others at a dot. */
+/* "data" ends at the end, a dot, a slash or a bracket; the others end at a dot. */
 static size_t prefix_of(const char *text, enum hx_key_source *ret_source)
 {
 	for (size_t i = 0; i < SOURCE_COUNT; i++) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scope.c - tenant and group of an event.
+ * scope.c - the tenant and group of an event.
  *
- * A tenant that should come from the event and is not there is an error, unless the
- * configuration names another one itself: work of one tenant must never be taken for
- * that of another. One that is there but cannot be read is an error in any case.
+ * If the event lacks the tenant that it should name, that is an error, unless the configuration
+ * names a default: work of one tenant must never be taken for another's. An unreadable tenant is
+ * always an error.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "key/key.h"
 #include "key/part.h"
 
-/* A scope is written TENANT/GROUP, so that neither has a slash. */
+/* A scope is written TENANT/GROUP, so neither may contain a slash. */
 static enum hapax_status check_name(
 	const char *what, struct hapax_bytes name, struct hapax_error *err)
 {

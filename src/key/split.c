@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * split.c - take a composite key apart, and judge keys that people type.
+ * split.c - split a composite key, and check keys that people type.
  */
 #include <hapax/key.h>
 
@@ -21,7 +21,7 @@ enum hapax_status hapax_key_check_text(
 	return HAPAX_OK;
 }
 
-/* Escapes have capital letters, as part.c writes them. */
+/* Escapes use capital letters, as part.c writes them. */
 static int hex_digit(unsigned char byte)
 {
 	if (byte >= 'A' && byte <= 'F')
@@ -29,7 +29,7 @@ static int hex_digit(unsigned char byte)
 	return byte >= 'a' ? -1 : hx_hex_digit(byte);
 }
 
-/* The byte at *at, decoded; -1: not as we write it. */
+/* Decode the byte at *at; -1: not in the form that part.c writes. */
 static int decode(const unsigned char *key, size_t size, size_t *at)
 {
 	int high;
@@ -46,8 +46,8 @@ static int decode(const unsigned char *key, size_t size, size_t *at)
 }
 
 /*
- * Decode into buf, which has room, and note where parts end. Parts are pointed at
- * last: nothing moves by then.
+ * Decode into buf, which has room, and note where parts end. Set the pointers last, when nothing
+ * moves any more.
  */
 static enum hapax_status split(
 	struct hapax_bytes key, struct hapax_buf *buf, struct hapax_bytes *parts, size_t part_max,

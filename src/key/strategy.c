@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strategy.c - from the text of a strategy to the strategy.
+ * strategy.c - parse the text of a strategy.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ enum hapax_status hx_key_new_paths(
 	return status;
 }
 
-/* Copy a path up to its comma; "\," stands for one that is part of it. */
+/* Copy a path up to its comma; "\," is a comma within the path. */
 static size_t next_path(const char *text, size_t size, char *to, size_t *ret_read)
 {
 	size_t written = 0;
@@ -167,7 +167,7 @@ static bool hashes_content(const struct hapax_key_strategy *strategy)
 		strategy->on_missing == HAPAX_ON_MISSING_CONTENT;
 }
 
-/* Content is made of data only. */
+/* Content strategies use data only. */
 static enum hapax_status check_selected(
 	const struct hx_key_path *paths, size_t count, struct hapax_error *err)
 {
@@ -181,7 +181,7 @@ static enum hapax_status check_selected(
 	return HAPAX_OK;
 }
 
-/* A path without a name in it would leave nothing, or nobody knows what. */
+/* A path without a name would exclude everything, or something unpredictable. */
 static enum hapax_status check_excluded(
 	const struct hx_key_path *paths, size_t count, struct hapax_error *err)
 {
@@ -231,14 +231,14 @@ static enum hapax_status read_selection(
 	return status;
 }
 
-/* Which parts of an event the paths reach into; templates have counted theirs. */
+/* The parts of an event that the paths use; templates have already counted theirs. */
 static unsigned needs_of(const struct hapax_key_strategy *strategy)
 {
 	unsigned needs = strategy->needs;
 
 	if (hashes_content(strategy) || !(strategy->flags & HAPAX_KEY_NO_FINGERPRINT))
 		needs |= HAPAX_KEY_NEEDS_DATA;
-	/* A document has its time in it. */
+	/* A document contains its time. */
 	if ((needs & HAPAX_KEY_NEEDS_TIME) && (strategy->flags & HAPAX_KEY_RELATIVE))
 		needs |= HAPAX_KEY_NEEDS_DATA;
 	for (size_t i = 0; i < strategy->path_count; i++) {
@@ -308,7 +308,7 @@ enum hapax_status hapax_key_strategy_new(
 	if (text == NULL || ret_strategy == NULL)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an argument was NULL");
 	if (options != NULL) {
-		/* An older caller knows fewer members; a newer one than we are cannot be served. */
+		/* An older caller has fewer members; a newer one is refused. */
 		if (options->size < sizeof(options->size) || options->size > sizeof(complete))
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0, "the options were not initialised");

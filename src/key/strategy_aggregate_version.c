@@ -2,9 +2,8 @@
 /*
  * strategy_aggregate_version.c - aggregate-version: type, id and version.
  *
- * A version that is missing is an error. Were it taken for 0, all events of an
- * aggregate would share a key and all but the first be lost. So would they with an
- * empty type or id.
+ * A missing version is an error. If it counted as 0, all events of an aggregate would share a key,
+ * and all but the first would be lost. The same holds for an empty type or id.
  */
 #include "base/error.h"
 #include "key/key.h"

@@ -11,7 +11,7 @@ static enum hapax_status parse(
 	return hx_key_refuse_argument(strategy, argument, err);
 }
 
-/* No prefix: 64 digits, as document C has them. */
+/* No prefix: 64 digits, as in document C. */
 static enum hx_key_made make(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
 	struct hapax_error *err)

@@ -2,9 +2,8 @@
 /*
  * strategy_event_id.c - event-id: source and id of a CloudEvent.
  *
- * An id is unique within its source only, so that both make the key, joined like
- * the parts of a composite: the slashes and colons of a source cannot pass for the
- * separator.
+ * An id is unique only within its source, so the key contains both. They are joined like the parts
+ * of a composite: slashes and colons in a source cannot be mistaken for the separator.
  */
 #include "key/key.h"
 #include "key/part.h"

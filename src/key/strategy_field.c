@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strategy_field.c - field: one value, as it is.
+ * strategy_field.c - field: one value, unchanged.
  */
 #include "base/error.h"
 #include "key/key.h"

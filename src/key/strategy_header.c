@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strategy_header.c - header: one header, as it is.
+ * strategy_header.c - header: one header, unchanged.
  */
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "key/key.h"
 #include "key/part.h"
 
-/* The path is header.NAME, also where paths are relative to the data. */
+/* The path is header.NAME, even if paths are relative to the data. */
 static enum hapax_status parse(
 	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err)
 {

@@ -2,9 +2,8 @@
 /*
  * strategy_hybrid.c - hybrid: the content is the identity, a UUIDv7 names the run.
  *
- * The UUID is no part of the key; with it in there no duplicate would ever be found.
- * The fingerprint is that of the whole data, so that two events that agree in the
- * included fields only are noticed as a mismatch.
+ * The UUID is not part of the key, or no duplicate would ever be found. The fingerprint covers the
+ * whole data, so two events that agree only in the included fields are a mismatch.
  */
 #include "key/content.h"
 #include "key/key.h"

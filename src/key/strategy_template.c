@@ -2,11 +2,10 @@
 /*
  * strategy_template.c - template: text with {PATH} and {date:%Y-%m-%d} in it.
  *
- * A value is escaped like the part of a composite, but for the separator: that is
- * the first byte of the text which follows it. Reading from the left, a value ends
- * at the first such byte that is not part of an escape, so that no two lists of
- * values give one key. For this a value must be followed by text, not by another
- * value, and that text must not begin with a percent sign. {{ and }} are braces.
+ * A value is escaped like a part of a composite, but its separator is the first byte of the text
+ * that follows. Read from the left, a value ends at the first such byte outside an escape, so
+ * different lists of values give different keys. Therefore a value must be followed by text, not by
+ * another value, and that text must not begin with a percent sign. {{ and }} are braces.
  */
 #include <assert.h>
 #include <string.h>
@@ -47,7 +46,7 @@ static enum hapax_status no_memory(struct hapax_error *err)
 	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "memory ran out");
 }
 
-/* The next piece; NULL: there are too many. */
+/* The next piece; NULL: too many pieces. */
 static struct hx_key_piece *add_piece(struct hapax_key_strategy *strategy, enum piece_kind kind)
 {
 	struct hx_key_piece *piece = &strategy->pieces[strategy->piece_count];
@@ -65,7 +64,7 @@ static enum hapax_status too_many(struct hapax_error *err)
 		err, HAPAX_ERR_INVALID, 0, "the template had more than %d pieces", PIECES_MAX);
 }
 
-/* Text up to the next brace that is one; returns what was read of it. */
+/* Read text up to the next single brace; returns the size read. */
 static enum hapax_status read_text(
 	struct hapax_key_strategy *strategy, struct hapax_bytes rest, size_t *ret_read,
 	struct hapax_error *err)
@@ -133,7 +132,7 @@ static enum hapax_status read_value(
 	return status;
 }
 
-/* {...}; rest begins with the brace. */
+/* Read {...}; rest begins with the brace. */
 static enum hapax_status read_braces(
 	struct hapax_key_strategy *strategy, struct hapax_bytes rest, size_t *ret_read,
 	struct hapax_error *err)
@@ -154,7 +153,7 @@ static enum hapax_status read_braces(
 	return read_value(strategy, hx_bytes(inside, size), err);
 }
 
-/* What the invariant at the top of this file asks for. */
+/* Check the rules at the top of this file. */
 static enum hapax_status check_pieces(
 	const struct hapax_key_strategy *strategy, struct hapax_error *err)
 {
@@ -228,7 +227,7 @@ static enum hx_key_made event_time(
 		(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "the event had no time for the date");
 		return HX_KEY_MISSING;
 	}
-	/* A document has its own, like its source and id. */
+	/* A document has its own time, like its source and id. */
 	(void)hx_key_path_parse(&path, HX_BYTES_LIT("time"), true, false, NULL);
 	made = hx_view_part(view, &path, &part, err);
 	if (made == HX_KEY_MADE)
@@ -239,7 +238,7 @@ static enum hx_key_made event_time(
 	return HX_KEY_MISSING;
 }
 
-/* What is needed to write: values found, and how long they can get. */
+/* What writing needs: the values found, and their maximum size. */
 struct plan {
 	struct hx_key_part parts[PIECES_MAX];
 	int64_t time_ms;
@@ -277,7 +276,7 @@ static enum hx_key_made make_plan(
 	return made;
 }
 
-/* The byte that ends a value; for the last one there is none to escape but %. */
+/* The byte that ends a value. For the last value there is none, so only % is escaped. */
 static unsigned char byte_after(const struct hapax_key_strategy *strategy, size_t index)
 {
 	if (index + 1 == strategy->piece_count)

@@ -2,8 +2,8 @@
 /*
  * strategy_uuid7.c - uuid7: a new key each time.
  *
- * For producers, which make a key once and send it with every delivery. Where events
- * are received it would find no duplicate at all, so it is refused there.
+ * For producers, which make a key once and send it with every delivery. A receiver would never find
+ * a duplicate with it, so receivers refuse it.
  */
 #include "key/key.h"
 #include "key/part.h"

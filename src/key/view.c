@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view.c - read the data of an event, and find the values that paths name.
+ * view.c - read the data of an event, and find the values at paths.
  */
 #include "key/view.h"
 
@@ -17,9 +17,9 @@ _Static_assert(
 	(int)HAPAX_FINGERPRINT_SIZE == (int)HX_SHA256_SIZE, "a fingerprint is a SHA-256 digest");
 
 enum {
-	/* Nodes and text begin at multiples of this. */
+	/* Alignment of nodes and text. */
 	SCRATCH_ALIGN = 16,
-	/* How much the room for text grows by when what is usual was not enough. */
+	/* Growth factor of the text buffer when the usual size is too small. */
 	GROWTH = 4,
 };
 
@@ -32,7 +32,7 @@ void hx_view_init(
 	hx_buf_clear(scratch);
 }
 
-/* The data was not JSON, now or when it was first asked for. */
+/* The data is not JSON, found now or at the first read. */
 static enum hx_key_made not_json(struct hx_key_view *view, struct hapax_error *err)
 {
 	(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "%s", view->reason);
@@ -68,7 +68,7 @@ enum hx_key_made hx_view_read(struct hx_key_view *view, struct hapax_error *err)
 		return not_json(view, err);
 	}
 	view->state = HX_VIEW_READ;
-	/* What follows the nodes is free for text. */
+	/* Scratch after the nodes is free for text. */
 	used = view->tree.count * sizeof(struct hx_json_node);
 	used = (used + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
 	view->scratch->size = used < view->scratch->capacity ? used : view->scratch->capacity;
@@ -78,7 +78,7 @@ enum hx_key_made hx_view_read(struct hx_key_view *view, struct hapax_error *err)
 unsigned char *hx_view_room(struct hx_key_view *view, size_t size, struct hapax_error *err)
 {
 	struct hapax_buf *scratch = view->scratch;
-	/* At least a byte, so that there is a place to point at. */
+	/* At least a byte, so that there is a valid pointer. */
 	enum hapax_status status = hx_buf_reserve(scratch, size == 0 ? 1 : size);
 
 	if (status != HAPAX_OK) {
@@ -87,13 +87,13 @@ unsigned char *hx_view_room(struct hx_key_view *view, size_t size, struct hapax_
 			size);
 		return NULL;
 	}
-	/* The nodes may have moved with it. */
+	/* The nodes may have moved with the buffer. */
 	if (view->state == HX_VIEW_READ)
 		view->tree.nodes = (struct hx_json_node *)(void *)scratch->data;
 	return scratch->data + scratch->size;
 }
 
-/* One attempt with this much room; *ret_short: more may help. */
+/* Try once with this much room; *ret_short: more may help. */
 static enum hx_key_made write_canonical(
 	struct hx_key_view *view, enum hx_json_dialect dialect, enum hx_json_select select,
 	size_t room, struct hapax_bytes *ret, bool *ret_short, struct hapax_error *err)
@@ -102,7 +102,7 @@ static enum hx_key_made write_canonical(
 
 	if (target.data == NULL)
 		return HX_KEY_FAILED;
-	/* What is there can be used: scratch may have more than was asked for. */
+	/* Use all of scratch: it may be larger than requested. */
 	target.capacity = view->scratch->capacity - view->scratch->size;
 	if (hx_json_canonical_write(&view->tree, view->tree.nodes, dialect, select, &target, err) ==
 	    HAPAX_OK) {
@@ -142,7 +142,10 @@ enum hx_key_made hx_view_fingerprint(
 	struct hapax_bytes text = view->event->data;
 	enum hx_key_made made = HX_KEY_MISSING;
 
-	/* Why bytes are no JSON nobody asks, and to write it takes longer than to hash them. */
+	/*
+	 * The reason why bytes are not JSON is not needed, and writing it takes longer than
+	 * hashing.
+	 */
 	if (view->event->data_kind != HAPAX_DATA_BYTES)
 		made = hx_view_canonical(view, HX_JSON_LOSSLESS, select, &text, err);
 	if (made == HX_KEY_FAILED)
@@ -225,10 +228,7 @@ static bool equal_in_either_case(struct hapax_bytes a, struct hapax_bytes b)
 	return true;
 }
 
-/*
- * A name that is there twice is no value: whoever handles the event might take the
- * other one.
- */
+/* A duplicate name has no value: the handler of the event might use the other one. */
 static enum hx_key_made field_part(
 	const struct hapax_field *fields, size_t count, bool any_case,
 	const struct hx_key_path *path, struct hx_key_part *ret, struct hapax_error *err)

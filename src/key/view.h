@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * view.h - an event while its key is made: its data is read once, when asked for.
+ * view.h - an event while its key is made: its data is parsed once, on demand.
  *
- * Scratch holds the nodes of the data first, then text that is being put together.
+ * Scratch holds the nodes of the data, then the text being composed.
  *
  * Threads: one at a time.
  */
@@ -18,12 +18,12 @@
 #include "wire/json/json_canonical.h"
 #include "wire/json/json_tree.h"
 
-/* How it went; but for MADE the caller's err says why. */
+/* The result; unless it is MADE, the caller's err says why. */
 enum hx_key_made {
 	HX_KEY_MADE,
 	HX_KEY_MISSING, /* the event lacks something: the policy decides */
-	HX_KEY_ABSENT,  /* as MISSING: there is nothing at all at the path, or null */
-	HX_KEY_FAILED,  /* scratch or memory: the event is not to blame */
+	HX_KEY_ABSENT,  /* like MISSING: nothing at the path, or null */
+	HX_KEY_FAILED,  /* out of scratch or memory: not the event's fault */
 };
 
 enum hx_view_state {
@@ -43,23 +43,23 @@ struct hx_key_view {
 void hx_view_init(
 	struct hx_key_view *view, const struct hapax_event *event, struct hapax_buf *scratch);
 
-/* Have the data as a tree. MISSING: it is not JSON. */
+/* Parse the data into a tree. MISSING: it is not JSON. */
 enum hx_key_made hx_view_read(struct hx_key_view *view, struct hapax_error *err);
 
-/* Memory for size bytes, behind the nodes; valid until the next call. NULL: see err. */
+/* Reserve size bytes after the nodes; valid until the next call. NULL: see err. */
 unsigned char *hx_view_room(struct hx_key_view *view, size_t size, struct hapax_error *err);
 
 /*
- * The canonical text of what select says, in scratch, until the next call. MISSING:
- * the data is not JSON, or holds a number that has no text in this dialect.
+ * Write the canonical text of the selected data to scratch; valid until the next call. MISSING: the
+ * data is not JSON, or holds a number without a text in this dialect.
  */
 enum hx_key_made hx_view_canonical(
 	struct hx_key_view *view, enum hx_json_dialect dialect, enum hx_json_select select,
 	struct hapax_bytes *ret, struct hapax_error *err);
 
 /*
- * SHA-256 of what select says of the data, canonical; of all of it as it came if it
- * is not JSON that has that form.
+ * SHA-256 of the canonical text of the selected data. Data without that form is hashed whole, as
+ * received.
  */
 enum hx_key_made hx_view_fingerprint(
 	struct hx_key_view *view, enum hx_json_select select,
@@ -71,7 +71,7 @@ enum hx_part_kind {
 	HX_PART_NUMBER, /* of JSON */
 };
 
-/* One value of an event that a key is made from. Borrowed from the event. */
+/* One value of an event, to be part of a key. Borrowed from the event. */
 struct hx_key_part {
 	enum hx_part_kind kind;
 	struct hapax_bytes bytes; /* BYTES, NUMBER */
@@ -79,8 +79,8 @@ struct hx_key_part {
 };
 
 /*
- * The value at a path. ABSENT: there is none, or it is null. MISSING: it is an object
- * or an array, or there twice, or the data is not JSON. The message names the path.
+ * The value at a path. ABSENT: none, or null. MISSING: it is an object, an array or a duplicate
+ * name, or the data is not JSON. The message names the path.
  */
 enum hx_key_made hx_view_part(
 	struct hx_key_view *view, const struct hx_key_path *path, struct hx_key_part *ret,
