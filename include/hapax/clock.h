@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clock.h - where a store takes its time from.
+ * clock.h - the time source of a store.
  *
- * A store keeps its own clock, made from these three readings, that never goes
- * back and never jumps ahead by more than max_clock_step at once. Give a clock of
- * your own to drive time in tests; NULL anywhere means the system's.
+ * A store derives its own clock from these three readings. That clock never goes back and never
+ * jumps ahead by more than max_clock_step at once. Tests can pass a clock of their own; NULL means
+ * the system clock.
  *
- * Threads: the functions are called from any thread, several at a time.
+ * Threads: any thread may call the functions, several at a time.
  */
 #ifndef HAPAX_CLOCK_H
 #define HAPAX_CLOCK_H
@@ -26,12 +26,12 @@ struct hapax_clock {
 	int64_t (*wall_ms)(void *context);
 	/* Milliseconds since boot, suspend included; never goes back within a boot. */
 	int64_t (*boot_ms)(void *context);
-	/* Which boot this is: equal as long as boot_ms readings can be compared. */
+	/* The ID of this boot. Readings of boot_ms are comparable while it stays the same. */
 	void (*boot_id)(void *context, unsigned char boot_id[HAPAX_BOOT_ID_SIZE]);
 	void *context;
 };
 
-/* The system's clock. Borrowed, lives for ever. */
+/* The system clock. Borrowed, valid forever. */
 HAPAX_API const struct hapax_clock *hapax_clock_system(void);
 
 #ifdef __cplusplus

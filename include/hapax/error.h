@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * error.h - what went wrong, in a form that a program can branch on.
+ * error.h - failures in a form that a program can branch on.
  *
  * Every fallible call returns enum hapax_status and takes struct hapax_error *err
  * last; err may be NULL. It lives on the caller's stack and is written only on
  * failure. Outcomes such as "already done" or "in progress" are not errors: they
  * come with HAPAX_OK.
  *
- * For a tool that makes things happen once, one distinction must never blur:
- * "nothing was done" against "unknown". HAPAX_ERR_UNCERTAIN alone means unknown.
+ * hapax always distinguishes "nothing was done" from "unknown". Only HAPAX_ERR_UNCERTAIN means
+ * unknown.
  *
  * Threads: any.
  */
@@ -26,7 +26,7 @@ enum hapax_status {
 	HAPAX_ERR_INVALID = -1,     /* The caller broke the contract. Nothing was done. */
 	HAPAX_ERR_NO_MEMORY = -2,   /* Nothing was done. */
 	HAPAX_ERR_LIMIT = -3,       /* A configured limit was reached. Nothing was done. */
-	HAPAX_ERR_UNAVAILABLE = -4, /* The store was not reached. Nothing was done. */
+	HAPAX_ERR_UNAVAILABLE = -4, /* The store could not be reached. Nothing was done. */
 	HAPAX_ERR_UNCERTAIN = -5,   /* The store may or may not have applied the call. */
 	HAPAX_ERR_FENCED = -6,      /* The token does not hold the key. Stop the work. */
 	HAPAX_ERR_CORRUPT = -7,     /* Stored bytes failed a check. */
@@ -40,7 +40,7 @@ enum { HAPAX_ERROR_MESSAGE_SIZE = 256 };
 struct hapax_error {
 	enum hapax_status status;
 	int os_errno;                           /* errno at the failure, or 0 */
-	char message[HAPAX_ERROR_MESSAGE_SIZE]; /* one line of UTF-8, no controls */
+	char message[HAPAX_ERROR_MESSAGE_SIZE]; /* one line of UTF-8 without control characters */
 };
 
 /* A short lower-case word: "ok", "invalid", ... Never NULL. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fsck.h - verify the files of a "file:DIR" store that nobody has open, and, when asked
- * to, give up what is damaged.
+ * fsck.h - verify, and optionally repair, the files of a "file:DIR" store that is not open.
  *
- * Verifying reads every byte and writes nothing. Repairing makes a new store of all that
- * can still be read and puts it in place of the damaged one, which stays beside it.
+ * Verifying reads every byte and writes nothing. Repairing creates a new store from all readable
+ * records and puts it in place of the damaged one, which stays beside it.
  *
  * Threads: any. Blocks.
  */
@@ -23,14 +22,14 @@ extern "C" {
 
 enum hapax_fsck_flags {
 	/*
-	 * If there is damage, repair: keys that cannot be read are forgotten, and their
-	 * work may run again. New tokens begin 2^40 above the last one that was found.
+	 * Repair damage. Unreadable keys are forgotten, and their work may run again. New tokens
+	 * begin 2^40 above the last one found.
 	 */
 	HAPAX_FSCK_REPAIR_ACCEPT_LOSS = 1 << 0,
 };
 
 enum hapax_fsck_kind {
-	HAPAX_FSCK_NOTE = 0, /* odd and harmless */
+	HAPAX_FSCK_NOTE = 0, /* unusual but harmless */
 	HAPAX_FSCK_CUT = 1,  /* a tail that was never acknowledged; the next open cuts it */
 	HAPAX_FSCK_DAMAGE =
 		2, /* acknowledged data is damaged or missing: the store does not open */
@@ -38,10 +37,10 @@ enum hapax_fsck_kind {
 
 struct hapax_fsck_problem {
 	enum hapax_fsck_kind kind;
-	const char *file; /* its name in the directory; "" for the whole */
+	const char *file; /* name in the directory; "" for the whole store */
 	uint64_t offset;
-	uint64_t lsn;              /* the first that is lost; 0: not known */
-	uint64_t keys_at_risk_max; /* of damage: at most so many; 0: not known */
+	uint64_t lsn;              /* the first lost entry; 0: unknown */
+	uint64_t keys_at_risk_max; /* damage: an upper bound; 0: unknown */
 	const char *what;          /* a sentence */
 };
 
@@ -58,22 +57,21 @@ struct hapax_fsck {
 	hapax_fsck_progress_fn *progress; /* in: may be NULL */
 	void *context;                    /* in: for both */
 
-	/* Out, as far as it came. */
+	/* Out, as far as the check got. */
 	unsigned char uuid[16];
 	int64_t created_ms;
 	uint64_t segments;
 	uint64_t bytes;    /* read */
-	uint64_t records;  /* versions of records that were read; a key may have several */
-	uint64_t removals; /* entries that say that a record is gone */
-	uint64_t token;    /* none above it was given out */
+	uint64_t records;  /* record versions read; a key may have several */
+	uint64_t removals; /* entries that remove a record */
+	uint64_t token;    /* no higher token was issued */
 	uint64_t lsn;      /* of the next entry */
 	int is_closed;     /* the store was closed cleanly */
 	uint64_t notes;
 	uint64_t cuts;
 	uint64_t damages;
 	uint64_t salvaged; /* repair: keys in the new store */
-	uint64_t
-		unread; /* repair: segments that could not be read at all, or are another store's */
+	uint64_t unread;   /* repair: segments that are unreadable or belong to another store */
 	char damaged_path[HAPAX_FSCK_PATH_SIZE]; /* repair: where the damaged store is now */
 };
 
@@ -83,10 +81,10 @@ struct hapax_fsck {
 	}
 
 /*
- * Verify the store in directory path. OK: sound, or repaired (then damages says what
- * there was). CORRUPT: there is damage; problem was called for each. INVALID: no
- * store is there. UNAVAILABLE: it is in use, or cannot be read. UNSUPPORTED: of a newer
- * format, which this version neither judges nor repairs.
+ * Verify the store in directory path. OK: sound, or repaired (then damages counts the damage).
+ * CORRUPT: damaged; problem was called for each damage. INVALID: the directory has no store.
+ * UNAVAILABLE: the store is in use or cannot be read. UNSUPPORTED: the format is newer; this
+ * version can neither verify nor repair it.
  */
 HAPAX_API enum hapax_status hapax_fsck(
 	const char *path, struct hapax_fsck *fsck, struct hapax_error *err);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hapax.h - the whole of the library's API, and the page to read first.
+ * hapax.h - the whole API of the library. Read this page first.
  *
- * Queues, webhooks and clients deliver at least once. hapax makes the effect
- * happen once: it gives one caller the right to run, replays the stored result to
- * all others, and lets failed or crashed work be taken over.
+ * Queues, webhooks and clients deliver at least once. hapax makes the effect happen once: one
+ * caller gets the claim, all others get the stored result, and another caller can take over failed
+ * or crashed work.
  *
  *	struct hapax_error err;
  *	struct hapax_store *store;
@@ -12,18 +12,18 @@
  *
  *	if (hapax_store_open("sqlite:orders.db", NULL, &store, &err) != HAPAX_OK)
  *		return report(err.message);
- *	if (hapax_store_check(store, hapax_bytes_from_text("order-17"), 0, &outcome, &err) != HAPAX_OK)
+ *	if (hapax_store_check(
+ *		    store, hapax_bytes_from_text("order-17"), 0, &outcome, &err) != HAPAX_OK)
  *		return report(err.message);
  *	if (outcome == HAPAX_OUTCOME_ACQUIRED)
  *		ship_order(17);
  *	hapax_store_close(store);
  *
- * This is at most once: a crash between check and ship_order() loses the order. Work
- * that must not be lost goes through hapax_process() (processor.h), which claims, runs
- * and completes.
+ * This is at most once: a crash between check and ship_order() loses the order. If the work must
+ * not be lost, use hapax_process() (processor.h): it claims, runs and completes.
  *
- * Apart stand outbox_sqlite.h and outbox_postgres.h, which are there if the library was built with
- * these databases, and ext/, for authors of stores and sources.
+ * This header does not include sqlite.h and postgres.h, which exist if the library was built with
+ * these databases, nor ext/, which is for authors of stores and sources.
  *
  * The library never logs, prints, exits or installs a signal handler.
  */
@@ -53,10 +53,10 @@ extern "C" {
 #define HAPAX_VERSION_MINOR 1
 #define HAPAX_VERSION_PATCH 0
 
-/* "0.1.0", of the library that is loaded. */
+/* The version of the loaded library: "0.1.0". */
 HAPAX_API const char *hapax_version(void);
 
-/* Where the library takes its memory from. All three or none. */
+/* The memory functions of the library. Set all three or none. */
 struct hapax_allocator {
 	void *(*allocate)(size_t size);
 	void *(*reallocate)(void *memory, size_t size);
@@ -64,8 +64,8 @@ struct hapax_allocator {
 };
 
 /*
- * Replace malloc, realloc and free. Call it before anything else, from one thread.
- * HAPAX_ERR_INVALID when memory has been taken already.
+ * Replace malloc, realloc and free. Call it before any other function, from one thread.
+ * HAPAX_ERR_INVALID: the library has already allocated memory.
  */
 HAPAX_API enum hapax_status hapax_init(const struct hapax_allocator *allocator);
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * near.h - a memory of what a shared store has just answered.
+ * near.h - a cache of recent answers of a shared store.
  *
- * A duplicate that comes soon after another one need not ask a server again: what is
- * done is done. A store with a near cache answers claims and checks of keys that were
- * DONE at most a second ago from memory, with the stored result, and compares
- * fingerprints as the store does. Everything else goes to the store.
+ * A second duplicate within a short time needs no round trip to the server, since a DONE key stays
+ * done. A store with a near cache answers claims and checks from memory if the key was DONE at most
+ * a second ago. The answer has the stored result, and fingerprints are compared as in the store.
+ * Everything else goes to the store.
  *
  * Caveats
- * - A key that somebody forgot, or that expired, may be answered as done for as long as
- *   an entry lives: at most a second from before the store was asked. What is forgotten
- *   through this store is forgotten here at once; other processes keep their entries.
- * - Results above 16 KiB are not kept.
+ * - A forgotten or expired key may be answered as done while its entry lives: at most a second,
+ *   counted from before the store was asked. A forget through this store removes the entry at once;
+ *   other processes keep theirs.
+ * - Results above 16 KiB are not cached.
  */
 #ifndef HAPAX_NEAR_H
 #define HAPAX_NEAR_H
@@ -29,8 +29,8 @@ extern "C" {
 /* Zero means the default. */
 struct hapax_near_options {
 	size_t size;                     /* set by HAPAX_NEAR_OPTIONS_INIT */
-	const struct hapax_clock *clock; /* NULL: the system's */
-	int64_t age_ms_max;              /* 0: 1 s, which is also the most */
+	const struct hapax_clock *clock; /* NULL: the system clock */
+	int64_t age_ms_max;              /* 0: 1 s, which is also the maximum */
 	uint64_t keys_max;               /* 0: 16,384; rounded up to a power of two */
 };
 
@@ -40,9 +40,9 @@ struct hapax_near_options {
 	}
 
 /*
- * Stand before store, which must outlive the new one. UNSUPPORTED: store keeps its
- * counters in this process, so it is as near as can be. Owned: *ret_store, by the
- * caller; see hapax_store_close().
+ * Put a near cache before store, which must outlive the new store. UNSUPPORTED: store keeps its
+ * counters in this process, so a cache gains nothing. Owned: *ret_store, by the caller; see
+ * hapax_store_close().
  */
 HAPAX_API enum hapax_status hapax_near_open(
 	struct hapax_store *store, const struct hapax_near_options *options,
@@ -59,7 +59,7 @@ struct hapax_near_stats {
 		sizeof(struct hapax_near_stats), 0, 0 \
 	}
 
-/* INVALID when store has no near cache. Threads: any. */
+/* INVALID: store has no near cache. Threads: any. */
 HAPAX_API enum hapax_status hapax_near_tell(
 	struct hapax_store *store, struct hapax_near_stats *ret_stats, struct hapax_error *err);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.h - what is stored for a key.
+ * record.h - the record that a store keeps for a key.
  *
- * A record is CLAIMED while one caller has the right to run, DONE once it has
- * completed, FAILED when the run was released without success, and PARKED when
- * nobody knows whether the work happened and a person or a policy must decide. A
- * key without a record, or with an expired one, is absent.
+ * A record is CLAIMED while one caller holds the claim, DONE once the run has completed, and FAILED
+ * after a release without success. It is PARKED while the outcome is unknown and a person or a
+ * policy must decide. A key without a record, or with an expired one, is absent.
  *
  * The bytes of a record are borrowed: from the buffer given with the operation
  * that read it, or, during a scan, from the store until the callback returns.
@@ -25,11 +24,11 @@ extern "C" {
 
 enum {
 	HAPAX_FINGERPRINT_SIZE = 32,       /* SHA-256 of the payload */
-	HAPAX_FINGERPRINT_SHORT_SIZE = 16, /* what a store in memory keeps of it */
+	HAPAX_FINGERPRINT_SHORT_SIZE = 16, /* the part that a store in memory keeps */
 	HAPAX_ATTEMPT_ID_SIZE = 16,        /* random, one per claim call */
 };
 
-/* A time that never comes: the expiry of a record that is kept for ever. */
+/* A time that never comes: the expiry of a record that is kept forever. */
 #define HAPAX_TIME_NEVER INT64_MAX
 
 enum hapax_state {
@@ -40,17 +39,17 @@ enum hapax_state {
 	HAPAX_STATE_PARKED = 4,
 };
 
-/* Which operation made the record. */
+/* The operation that created the record. */
 enum hapax_origin {
 	HAPAX_ORIGIN_CLAIM = 0,
 	HAPAX_ORIGIN_CHECK = 1, /* a mark: done in one step, without a claim */
 	HAPAX_ORIGIN_SET = 2,
 };
 
-/* What becomes of a claim whose lease lapsed, or whose outcome is ambiguous. */
+/* What happens to a claim whose lease lapsed, or whose outcome is ambiguous. */
 enum hapax_on_lapse {
 	HAPAX_ON_LAPSE_RETRY = 0, /* the next claim runs */
-	HAPAX_ON_LAPSE_PARK = 1,  /* nobody runs until the key is resolved */
+	HAPAX_ON_LAPSE_PARK = 1,  /* no claim runs until the key is resolved */
 };
 
 enum hapax_result_kind {
@@ -62,16 +61,16 @@ enum hapax_result_kind {
 
 enum hapax_result_class {
 	HAPAX_RESULT_OK = 0,
-	HAPAX_RESULT_DEFINITIVE = 1, /* a failure that a repeat would meet again */
+	HAPAX_RESULT_DEFINITIVE = 1, /* a permanent failure: a retry would fail again */
 };
 
-/* What the run returned, kept to be replayed. */
+/* The result of a run, stored for replay. */
 struct hapax_result {
 	enum hapax_result_kind kind;
 	enum hapax_result_class result_class;
 	int32_t status;             /* HTTP status, exit code, or 0 */
 	uint64_t omitted_bytes;     /* size of a body that was too large to keep, else 0 */
-	struct hapax_bytes headers; /* kind HTTP: serialised fields; kind EXEC: private */
+	struct hapax_bytes headers; /* kind HTTP: serialized fields; kind EXEC: private */
 	struct hapax_bytes body;
 };
 
@@ -79,22 +78,25 @@ struct hapax_record {
 	enum hapax_state state;
 	enum hapax_origin origin;
 	enum hapax_on_lapse on_lapse;
-	uint32_t attempt;      /* how many runs were begun, this one included */
-	uint64_t token;        /* the fencing number last given out */
+	uint32_t attempt;      /* number of runs begun, including this one */
+	uint64_t token;        /* the last fencing token issued */
 	int64_t first_seen_ms; /* when the key was first claimed or marked */
 	int64_t changed_ms;    /* when the record entered its state */
 	int64_t lease_ends_ms; /* CLAIMED only, else 0 */
 	int64_t expires_ms;    /* DONE and FAILED; else HAPAX_TIME_NEVER */
 	int64_t ttl_ms;        /* or HAPAX_TTL_FOREVER */
-	/* How many leading bytes of the fingerprint the store keeps: 0 (none, matches any), 16 or 32. */
+	/*
+	 * Number of leading fingerprint bytes that the store keeps: 0 (none, matches any), 16 or
+	 * 32.
+	 */
 	uint32_t fingerprint_size;
 	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE]; /* zero beyond fingerprint_size */
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];   /* CLAIMED and PARKED, else zero */
 	struct hapax_bytes tenant;
 	struct hapax_bytes group;
 	struct hapax_bytes key;
-	struct hapax_bytes owner; /* text for people: who claimed; empty once DONE */
-	struct hapax_bytes error; /* text for people: why it failed or was parked */
+	struct hapax_bytes owner; /* text for people: the holder; empty once DONE */
+	struct hapax_bytes error; /* text for people: why the run failed or was parked */
 	struct hapax_result result;
 };
 

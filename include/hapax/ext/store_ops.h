@@ -2,11 +2,10 @@
 /*
  * store_ops.h - for authors of stores. Users want store.h.
  *
- * A store embeds struct hapax_store as its first member and fills a table of
- * operations. Only store.c calls through the table: it has checked arguments and
- * limits, interned the scope, and it counts what was decided, so a backend does
- * nothing but decide and keep. The promise of stability here is weaker than in
- * store.h: the table may grow with a minor version, at its end.
+ * A store embeds struct hapax_store as its first member and fills a table of operations. Only
+ * store.c calls through the table: it checks arguments and limits, interns the scope and counts
+ * decisions, so a backend only decides and stores. This API is less stable than store.h: a minor
+ * version may add to the end of the table.
  */
 #ifndef HAPAX_EXT_STORE_OPS_H
 #define HAPAX_EXT_STORE_OPS_H
@@ -20,26 +19,24 @@ extern "C" {
 enum { HAPAX_STORE_OPS_VERSION = 1 };
 
 /*
- * Submit count operations. Returns at once; completion runs when every result is
- * decided and, on a durable store, synced. ops and what they point to stay valid
- * until then. Results are written into ops; nothing is allocated per operation.
- * Operations on one key take effect in array order; two submits in flight have no
- * order. completion runs once, perhaps before submit returns, on the caller's or
- * the store's thread; it must not block and may submit.
+ * Submit count operations. Returns at once; completion runs when every result is decided and, on a
+ * durable store, synced. ops and everything they point to stay valid until then. Results are
+ * written into ops; nothing is allocated per operation. Operations on one key take effect in array
+ * order; two submits in flight have no order. completion runs once, perhaps before submit returns,
+ * on the caller's or the store's thread; it must not block and may submit.
  *
- * An operation whose status is already not HAPAX_OK was refused by the check and
- * is to be left alone; an all-or-nothing group that holds one is refused whole.
- * Zero in lease_ms and ttl_ms and empty scopes have been replaced by what they
- * stand for. A backend ends a submit by hapax_store_complete(), which counts the
- * decisions and runs completion.
+ * If the status of an operation is already not HAPAX_OK, the check refused it: leave it alone, and
+ * refuse an all-or-nothing group that contains it as a whole. Zero in lease_ms and ttl_ms and empty
+ * scopes are already replaced by their defaults. A backend ends a submit with
+ * hapax_store_complete(), which counts the decisions and runs completion.
  */
 typedef void hapax_store_submit_fn(
 	struct hapax_store *store, struct hapax_op *ops, size_t count,
 	struct hapax_completion completion);
 
 /*
- * The same for a caller that waits: returns when every result is decided and
- * synced. A backend does no more than that: no completion, no hapax_store_complete().
+ * The same for a caller that waits: returns when every result is decided and synced. The backend
+ * calls neither completion nor hapax_store_complete().
  */
 typedef void hapax_store_run_fn(struct hapax_store *store, struct hapax_op *ops, size_t count);
 
@@ -49,8 +46,8 @@ typedef enum hapax_status hapax_store_scan_fn(
 	hapax_scan_fn *each, void *context, struct hapax_error *err);
 
 /*
- * Fill what the store knows; counts hold what the store keeps, without what has
- * not been given to count() yet. each may be NULL. Blocks.
+ * Fill in the stats. counts hold what the store has kept, without rows not yet passed to count().
+ * each may be NULL. Blocks.
  */
 typedef enum hapax_status hapax_store_stats_fn(
 	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
@@ -61,10 +58,9 @@ typedef enum hapax_status hapax_store_sweep_fn(
 	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err);
 
 /*
- * Add count rows of decisions to what the store keeps, under the current hour of
- * the store's clock: hour_ms is not set. Never synced for its own
- * sake. Called about once a second while there is something to add, and at close,
- * from one thread at a time. Blocks.
+ * Add count rows of decisions to the stored counters, under the current hour of the store's clock:
+ * hour_ms is not set. Never synced for its own sake. Called about once a second if there is
+ * something to add, and at close, from one thread at a time. Blocks.
  */
 typedef enum hapax_status hapax_store_count_fn(
 	struct hapax_store *store, const struct hapax_counters *rows, size_t count,
@@ -79,27 +75,25 @@ enum hapax_savepoint {
 };
 
 /*
- * A part of the caller's transaction that can be undone by itself, the operations in it
- * included; for stores with HAPAX_STORE_TRANSACTIONS. Savepoints nest; the store knows how
- * deep it is. Every BEGIN and HANDLER that returned HAPAX_OK is ended once, by KEEP or UNDO.
- * A BEGIN stands outside or in a HANDLER, and a HANDLER in a BEGIN: only in a HANDLER, or
- * outside, does the caller use the connection. So a store may put off what BEGIN and the end of a
- * HANDLER ask of its server until the next operation, or the next savepoint.
+ * A part of the caller's transaction that can be undone by itself, including its operations; for
+ * stores with HAPAX_STORE_TRANSACTIONS. Savepoints nest; the store tracks the depth. Every BEGIN
+ * and HANDLER that returned HAPAX_OK is ended once, by KEEP or UNDO. A BEGIN is outside of all
+ * savepoints or in a HANDLER, and a HANDLER is in a BEGIN. The caller uses the connection only in a
+ * HANDLER or outside. So a store may defer the requests of BEGIN and of the end of a HANDLER until
+ * the next operation or savepoint.
  *
- * BEGIN makes a savepoint; where no transaction is open it begins one, with the lock
- * that writing needs, and waits for that as long as an operation would. KEEP releases
- * the savepoint, or commits what BEGIN began. UNDO takes everything since BEGIN back; in
- * PostgreSQL that also mends a transaction in which a statement failed. LAST says that the
- * next submit is the last one of this savepoint, which is to be kept if all of it is applied,
- * and undone otherwise; so the store may end the savepoint along with it. The KEEP or
- * UNDO that follows tells how that went.
+ * BEGIN creates a savepoint. If no transaction is open, it begins one with a write lock, and waits
+ * for the lock as long as an operation would. KEEP releases the savepoint, or commits the
+ * transaction of BEGIN. UNDO reverts everything since BEGIN; in PostgreSQL it also repairs a
+ * transaction in which a statement failed. LAST says that the next submit is the last one of this
+ * savepoint. The savepoint is kept if all of that submit is applied, and undone otherwise, so the
+ * store may end both together. The following KEEP or UNDO reports the result.
  *
- * A KEEP that fails has ended the savepoint as UNDO does, unless it is UNCERTAIN: the
- * answer to the commit was lost. INVALID: the caller left it in a state that cannot be
- * kept (SQLite: a statement in progress). HANDLER: the caller's changes break a
- * constraint that is checked at the commit. FAILED: the savepoint is not there any more,
- * because somebody else ended the transaction. Then nothing is touched, and the store is
- * latched: a token of what was rolled back may be another's by now.
+ * A KEEP that fails has ended the savepoint like UNDO, unless it is UNCERTAIN: the answer to the
+ * commit was lost. INVALID: the caller left a state that cannot be kept (SQLite: a statement in
+ * progress). HANDLER: the caller's changes break a constraint that is checked at the commit.
+ * FAILED: the savepoint no longer exists, because other code ended the transaction. Then nothing is
+ * touched, and the store is latched: after the rollback, another claim may have the same token.
  */
 typedef enum hapax_status hapax_store_savepoint_fn(
 	struct hapax_store *store, enum hapax_savepoint savepoint, struct hapax_error *err);
@@ -107,17 +101,17 @@ typedef enum hapax_status hapax_store_savepoint_fn(
 /* As hapax_store_guarantee(). Does not block. Threads: any. */
 typedef void hapax_store_guarantee_fn(struct hapax_store *store, char *ret_text, size_t size);
 
-/* As hapax_store_files(); *files is zero but for its size. Blocks. */
+/* As hapax_store_files(); *files is zero except for its size. Blocks. */
 typedef enum hapax_status hapax_store_files_fn(
 	struct hapax_store *store, struct hapax_files *files, struct hapax_error *err);
 
 /*
- * From now on somebody wants to be told when a record becomes DONE, FAILED or PARKED, by
- * whomever: call hapax_store_announce() then, as far as it is known. Does not block.
+ * A watcher exists: from now on, call hapax_store_announce() when any caller makes a record DONE,
+ * FAILED or PARKED, as far as the store knows. Does not block.
  */
 typedef void hapax_store_watch_fn(struct hapax_store *store);
 
-/* Free everything, the store itself included. No submit is in flight. */
+/* Free everything, including the store itself. No submit is in flight. */
 typedef void hapax_store_close_fn(struct hapax_store *store);
 
 struct hapax_store_ops {
@@ -132,16 +126,15 @@ struct hapax_store_ops {
 	hapax_store_count_fn *count;   /* NULL: counters live in this process only */
 	int is_synchronous;            /* every submit completes before it returns */
 	hapax_store_run_fn *run;       /* NULL: submit and wait */
-	hapax_store_savepoint_fn *savepoint; /* NULL: hapax_tx_process() is not for it */
+	hapax_store_savepoint_fn *savepoint; /* NULL: no hapax_tx_process() */
 	hapax_store_guarantee_fn *guarantee; /* NULL: as the capabilities say */
-	hapax_store_files_fn *files;         /* NULL: it has no segments */
+	hapax_store_files_fn *files;         /* NULL: the store has no segments */
 	hapax_store_watch_fn *watch;         /* NULL: nothing is ever announced */
 };
 
 /*
- * Somebody who wants to be told that records came to an end; on most stores nobody is ever
- * told, on others not always. fn runs on the store's thread; it must not block, use the
- * store or call unwatch.
+ * Called when a record becomes DONE, FAILED or PARKED; most stores never call it, others not
+ * always. fn runs on the store's thread; it must not block, use the store or call unwatch.
  */
 typedef void hapax_store_event_fn(
 	struct hapax_bytes tenant, struct hapax_bytes group, struct hapax_bytes key, void *context);
@@ -157,14 +150,13 @@ struct hx_store_core;
 /* First member of every store. */
 struct hapax_store {
 	const struct hapax_store_ops *ops;
-	struct hx_store_core *core; /* what store.c keeps for it */
+	struct hx_store_core *core; /* private to store.c */
 };
 
 /*
- * Make store usable: checks the table and the options, builds what store.c keeps
- * and, unless flagged off, starts housekeeping; so it comes last in an open. On
- * failure nothing is left behind. Undo it with hapax_store_detach() as the first
- * thing in close (hapax_store_close() has then flushed the counters).
+ * Make store usable: checks the table and the options, creates the core and, unless disabled,
+ * starts housekeeping. Call it last in an open. On failure nothing is left behind. Call
+ * hapax_store_detach() first in close; hapax_store_close() has then flushed the counters.
  */
 HAPAX_API enum hapax_status hapax_store_attach(
 	struct hapax_store *store, const struct hapax_store_ops *ops, const char *url,
@@ -173,11 +165,11 @@ HAPAX_API enum hapax_status hapax_store_attach(
 /* NULL core is allowed. */
 HAPAX_API void hapax_store_detach(struct hapax_store *store);
 
-/* The watcher is the caller's; after unwatch its function does not run any more. Threads: any. */
+/* The caller owns the watcher; after unwatch its function no longer runs. Threads: any. */
 HAPAX_API void hapax_store_watch(struct hapax_store *store, struct hapax_watcher *watcher);
 HAPAX_API void hapax_store_unwatch(struct hapax_store *store, struct hapax_watcher *watcher);
 
-/* A record became DONE, FAILED or PARKED. Threads: any, but with no lock that a watcher may want. */
+/* A record became DONE, FAILED or PARKED. Threads: any, without locks that a watcher may take. */
 HAPAX_API void hapax_store_announce(
 	struct hapax_store *store, struct hapax_bytes tenant, struct hapax_bytes group,
 	struct hapax_bytes key);
