@@ -94,10 +94,12 @@ static enum hapax_status check(
 		    HAPAX_OK)
 			wrong = what_is_wrong(ret_request, ret_options->is_disabled);
 	}
-	if (wrong != NULL)
-		return hx_error_set(
+	if (wrong != NULL) {
+		(void)hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "request %zu: %s; nothing was begun", index,
 			wrong);
+		return HAPAX_ERR_INVALID;
+	}
 	if (ret_request->key_count > 1 &&
 	    !(hapax_store_capabilities(processor->store) & HAPAX_STORE_MULTI_KEY))
 		return hx_error_set(
