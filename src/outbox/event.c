@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event.c - an event before it is a row: what it may be, and its headers as JSON.
+ * event.c - checks an event before it becomes a row; writes and reads its headers as JSON.
  */
 #include <string.h>
 
@@ -124,7 +124,7 @@ enum hapax_status hx_outbox_headers_write(
 		HX_OUTBOX_HEADERS_SIZE_MAX);
 }
 
-/* The value of a string that lies in json. False: no room. */
+/* The value of a string in json. False: no room. */
 static bool read_text(
 	struct hapax_bytes json, uint32_t offset, uint32_t size, bool is_escaped,
 	struct hapax_buf *scratch, struct hapax_bytes *ret)
@@ -135,7 +135,7 @@ static bool read_text(
 	*ret = (struct hapax_bytes){data, size};
 	if (!is_escaped)
 		return true;
-	/* What it stands for is never longer. scratch does not grow, so what lies in it stays. */
+	/* Decoding never makes it longer. scratch does not grow, so earlier values stay valid. */
 	if (scratch->capacity - scratch->size < size)
 		return false;
 	ret->data = scratch->data + scratch->size;

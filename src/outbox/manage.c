@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * manage.c - what people do with an outbox.
+ * manage.c - administration of an outbox: retry, purge, queries.
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "outbox/outbox.h"
 
 enum {
-	/* A step of a purge, and the pause behind it: others' work comes first. */
+	/* Rows per step of a purge, and the pause after it: other work comes first. */
 	PURGE_ROWS = 1000,
 };
 
@@ -101,14 +101,14 @@ enum hapax_status hapax_outbox_find(
 	if (outbox == NULL || by == NULL || row == NULL)
 		return no_outbox(err);
 	if (value.size > HX_OUTBOX_LONG_SIZE_MAX)
-		return HAPAX_OK; /* there is none */
+		return HAPAX_OK; /* no row can match */
 	(void)snprintf(
 		text, sizeof(text), "%.*s", (int)value.size,
 		value.size == 0 ? "" : (const char *)value.data);
 	for (size_t i = 0; i < HX_COUNT(columns); i++) {
 		if (strcmp(by, columns[i]) != 0)
 			continue;
-		/* What is parked or waits is held: few, among all that was sent. */
+		/* Parked and waiting rows are held: few, compared with sent ones. */
 		is_held = strcmp(by, "state") == 0 && (text[0] == '2' || text[0] == '3');
 		(void)snprintf(
 			sql, sizeof(sql),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * message.c - a row as the fields of a message.
+ * message.c - converts a row to the fields of a message.
  */
 #include "outbox/message.h"
 
@@ -10,7 +10,7 @@
 #include "base/clock.h"
 #include "base/macros.h"
 
-/* In the order in which they are written. The last one has no prefix: it is Debezium's. */
+/* In the order of output. The last one has no prefix: it is Debezium's. */
 enum attribute {
 	ATTRIBUTE_SPECVERSION,
 	ATTRIBUTE_ID,
@@ -51,7 +51,7 @@ static void put(
 			hapax_bytes_from_text(message->names[attribute]), value};
 }
 
-/* Names of fields are one, whatever their case. */
+/* Field names are case-insensitive. */
 static bool is_taken(const struct hx_outbox_message *message, size_t count, struct hapax_bytes name)
 {
 	for (size_t i = 0; i < count; i++)
@@ -84,7 +84,7 @@ bool hx_outbox_message_read(struct hx_outbox_message *message, const struct hx_o
 		row->headers, &message->scratch, headers, HAPAX_OUTBOX_HEADERS_MAX);
 	if (count < 0)
 		return false;
-	/* The attributes of the event are its row's, whatever a header says. */
+	/* The row decides the attributes; a header cannot override them. */
 	for (int i = 0; i < count; i++)
 		if (!is_taken(message, own, headers[i].name))
 			message->fields[message->count++] = headers[i];

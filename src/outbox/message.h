@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * message.h - a row as a CloudEvent in binary mode: its attributes and headers as the fields
- * of a message. Each binding has a prefix of its own; Debezium's "id" stands beside them.
+ * message.h - converts a row to a CloudEvent in binary mode.
+ *
+ * The attributes and headers of the row become fields of the message. Each binding has its own
+ * prefix; Debezium's "id" comes in addition.
  *
  * Threads: one at a time.
  */
@@ -19,7 +21,7 @@ enum {
 };
 
 struct hx_outbox_message {
-	char source[HX_OUTBOX_LONG_SIZE_MAX + 1]; /* of rows that have none */
+	char source[HX_OUTBOX_LONG_SIZE_MAX + 1]; /* for rows without one */
 	char names[HX_OUTBOX_ATTRIBUTES_MAX][32];
 	char time[32];
 	struct hapax_buf scratch;
@@ -27,12 +29,12 @@ struct hx_outbox_message {
 	size_t count;
 };
 
-/* Both are copied; what is longer than a source may be is cut. */
+/* Copies both; cuts a source that is too long. */
 void hx_outbox_message_init(
 	struct hx_outbox_message *message, const char *prefix, const char *source);
 void hx_outbox_message_done(struct hx_outbox_message *message);
 
-/* Fill in the fields of row; they are borrowed until the next call. False: row's headers are none. */
+/* Fill in the fields of row, borrowed until the next call. False: invalid headers in row. */
 bool hx_outbox_message_read(struct hx_outbox_message *message, const struct hx_outbox_row *row);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outbox.c - the outbox as its users see it; which database it lies in is not known here.
+ * outbox.c - the public functions of an outbox, independent of its database.
  */
 #include "outbox/outbox.h"
 
@@ -25,7 +25,7 @@ static const struct {
 	{NULL, NULL, NULL},
 };
 
-/* The number of url's scheme, or -1 with err set. */
+/* The index of url's scheme, or -1 with err set. */
 static int find_scheme(const char *url, struct hapax_error *err)
 {
 	size_t size = url == NULL ? 0 : strcspn(url, ":");
@@ -87,7 +87,7 @@ enum hapax_status hapax_outbox_join_sqlite(
 }
 #endif
 
-/* What woke it is found out by who waits. */
+/* Does nothing: the waiting thread finds out why it woke. */
 static void on_wake(struct hx_task *task)
 {
 	(void)task;
@@ -194,7 +194,9 @@ void hx_outbox_batch_init(struct hx_outbox_batch *batch)
 	batch->count = 0;
 	batch->result = NULL;
 	batch->result_free = NULL;
-	/* Rows of 16 MiB are rare; what a batch has beside payloads is bounded by its rows. */
+	/*
+	 * Rows of 16 MiB are rare; apart from payloads, the size of a batch is bounded by its rows.
+	 */
 	hx_buf_init(
 		&batch->memory,
 		(size_t)HX_OUTBOX_BATCH_BYTES + HX_OUTBOX_PAYLOAD_SIZE_MAX +

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outbox.h - what the databases that hold an outbox have in common, and the rows of a relay.
+ * outbox.h - the common part of all outbox databases, and the rows of a relay.
  *
- * Threads: one at a time, but hx_outbox_wake(): any.
+ * Threads: one at a time, except hx_outbox_wake(): any.
  */
 #ifndef HX_OUTBOX_OUTBOX_H
 #define HX_OUTBOX_OUTBOX_H
@@ -18,25 +18,25 @@
 enum {
 	HX_OUTBOX_PARTITIONS = 64,
 	HX_OUTBOX_BATCH_MAX = 1000,
-	HX_OUTBOX_TEXT_SIZE_MAX = 255,  /* topic, id, type, content type: short in AMQP */
+	HX_OUTBOX_TEXT_SIZE_MAX = 255,  /* topic, id, type, content type: AMQP short strings */
 	HX_OUTBOX_LONG_SIZE_MAX = 1024, /* ordering key, source, subject */
 	HX_OUTBOX_HEADERS_SIZE_MAX = 64 * 1024,
 	HX_OUTBOX_PAYLOAD_SIZE_MAX = 16 * 1024 * 1024,
-	HX_OUTBOX_BATCH_BYTES = 16 * 1024 * 1024, /* of payload, and one row more */
+	HX_OUTBOX_BATCH_BYTES = 16 * 1024 * 1024, /* of payload, plus one row */
 	HX_OUTBOX_ERROR_SIZE = 240,
-	HX_OUTBOX_COLUMNS_MAX = 64, /* of a caller's query */
+	HX_OUTBOX_COLUMNS_MAX = 64, /* in a caller's query */
 	HX_OUTBOX_RELAY_SIZE = 40,  /* the name of a relay: a UUID */
 };
 
-/* What became of a row that was to be published. */
+/* The outcome of publishing a row. */
 enum hx_outbox_outcome {
-	HX_OUTBOX_UNDECIDED, /* nobody knows, or it was not tried: it stays pending */
-	HX_OUTBOX_SENT,      /* the broker has it */
-	HX_OUTBOX_FAILED,    /* not this time: it is tried again */
-	HX_OUTBOX_REFUSED,   /* never, as it is: it is parked */
+	HX_OUTBOX_UNDECIDED, /* unknown, or not tried: stays pending */
+	HX_OUTBOX_SENT,      /* confirmed by the broker */
+	HX_OUTBOX_FAILED,    /* temporary failure: retried */
+	HX_OUTBOX_REFUSED,   /* permanent failure: parked */
 };
 
-/* What is absent has data NULL; so has a payload that is too large. Borrowed from the batch. */
+/* Absent fields have data NULL; so has a payload that is too large. Borrowed from the batch. */
 struct hx_outbox_row {
 	int64_t seq;
 	int64_t token; /* of its partition */
@@ -49,22 +49,22 @@ struct hx_outbox_row {
 	struct hapax_bytes source;
 	struct hapax_bytes subject;
 	struct hapax_bytes content_type;
-	struct hapax_bytes headers; /* a JSON object of texts */
+	struct hapax_bytes headers; /* a JSON object of strings */
 	struct hapax_bytes payload;
 
-	/* The relay's. */
+	/* For the relay. */
 	unsigned wave; /* how many rows of its key stand before it */
 	enum hx_outbox_outcome outcome;
-	bool is_awaited; /* the sink has handed it over, and heard nothing of it since */
+	bool is_awaited; /* handed over by the sink, without an answer yet */
 	bool is_parked;
-	int64_t pause_ms;                 /* until it is tried again */
-	char error[HX_OUTBOX_ERROR_SIZE]; /* of FAILED and REFUSED */
+	int64_t pause_ms;                 /* until the retry */
+	char error[HX_OUTBOX_ERROR_SIZE]; /* for FAILED and REFUSED */
 };
 
 struct hx_outbox_batch {
 	struct hx_outbox_row rows[HX_OUTBOX_BATCH_MAX];
 	size_t count;
-	void *result; /* what the rows are borrowed from, and how it is freed; or */
+	void *result; /* owner of the rows, and its free function; or */
 	void (*result_free)(void *result);
 	struct hapax_buf memory;
 };
@@ -77,11 +77,11 @@ enum hx_outbox_savepoint {
 
 struct hapax_outbox;
 
-/* Contracts as of the functions below and of hapax/outbox.h. */
+/* Contracts: see the functions below and hapax/outbox.h. */
 struct hx_outbox_ops {
 	const char *name;
-	int64_t poll_ms;  /* how often to look when nobody tells */
-	const char *held; /* "FROM ... WHERE": rows that are held, by their index */
+	int64_t poll_ms;  /* how often to poll without notifications */
+	const char *held; /* "FROM ... WHERE": held rows, by their index */
 	void (*close)(struct hapax_outbox *outbox);
 	enum hapax_status (*add)(
 		struct hapax_outbox *outbox, const struct hapax_outbox_event *event,
@@ -90,7 +90,7 @@ struct hx_outbox_ops {
 	enum hapax_status (*savepoint)(
 		struct hapax_outbox *outbox, enum hx_outbox_savepoint savepoint,
 		struct hapax_error *err);
-	/* Without sent, unless it is asked for: there may be many. */
+	/* Counts sent rows only on request: there may be many. */
 	enum hapax_status (*status)(
 		struct hapax_outbox *outbox, bool with_sent, struct hapax_outbox_status *status,
 		struct hapax_error *err);
@@ -105,7 +105,7 @@ struct hx_outbox_ops {
 	enum hapax_status (*purge)(
 		struct hapax_outbox *outbox, int64_t age_ms, unsigned limit, uint64_t *count,
 		struct hapax_error *err);
-	/* value, unless it is NULL, is the one parameter; "@@" stands for where the outbox is then. */
+	/* value, if not NULL, is the only parameter; "@@" then stands for the outbox's schema. */
 	enum hapax_status (*query)(
 		struct hapax_outbox *outbox, const char *sql, const char *value,
 		hapax_outbox_row_fn *row, void *context, struct hapax_error *err);
@@ -113,56 +113,56 @@ struct hx_outbox_ops {
 		struct hapax_outbox *outbox, const struct hapax_outbox_table *table,
 		bool with_existing, uint64_t *count, struct hapax_error *err);
 
-	/* Of relays; on connections of our own alone. */
+	/* For relays; never on joined connections. */
 
-	/* It lives, and gets its share of the partitions, while nothing is under way. */
+	/* Renew the relay's leases and balance its share of partitions; no row is in progress. */
 	enum hapax_status (*keep_alive)(
 		struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,
 		bool is_idle, unsigned *ret_partitions, struct hapax_error *err);
-	/* Rows behind parked ones leave the pending ones, or come back; none waits longer than that. */
+	/* Set rows behind parked ones aside, or make them pending again; limits pauses, too. */
 	enum hapax_status (*settle)(
 		struct hapax_outbox *outbox, const char *relay, int64_t pause_ms_max,
 		struct hapax_error *err);
 	enum hapax_status (*leave)(
 		struct hapax_outbox *outbox, const char *relay, struct hapax_error *err);
-	/* From now on it wants to be told of new rows, or not. NULL: it never is. */
+	/* Turn notifications of new rows on or off. NULL: not supported. */
 	enum hapax_status (*set_idle)(
 		struct hapax_outbox *outbox, const char *relay, bool is_idle,
 		struct hapax_error *err);
 	enum hapax_status (*fetch)(
 		struct hapax_outbox *outbox, const char *relay, unsigned limit,
 		struct hx_outbox_batch *batch, struct hapax_error *err);
-	/* Write down what became of the rows that are decided. */
+	/* Store the outcome of all decided rows. */
 	enum hapax_status (*mark)(
 		struct hapax_outbox *outbox, struct hx_outbox_batch *batch,
 		struct hapax_error *err);
-	/* Until something may be new, or it is woken, or the time is up. */
+	/* Wait until there may be new rows, a wake-up, or the timeout. */
 	void (*wait)(struct hapax_outbox *outbox, int64_t wait_ns);
 };
 
 struct hapax_outbox {
 	const struct hx_outbox_ops *ops;
 	struct hapax_buf headers; /* scratch */
-	bool has_reactor;         /* not where a connection was joined */
+	bool has_reactor;         /* false: the connection was joined */
 	struct hx_reactor reactor;
 	struct hx_task wake;
 };
 
-/* Whether an outbox may lie there: by its scheme. UNSUPPORTED names what there is. */
+/* Check the scheme of url. UNSUPPORTED names the supported schemes. */
 enum hapax_status hx_outbox_check_url(const char *url, struct hapax_error *err);
 
-/* Made by an earlier hapax: its version, and ours. */
+/* For an outbox of an earlier hapax: its version, and ours. */
 #define HX_OUTBOX_TOO_OLD                                                              \
 	"the outbox has version %d, and this hapax needs %d; bring it up to date with" \
 	" 'hapax outbox init --db URL', which keeps its rows"
 
-/* For backends: make what is common. */
+/* For backends: initialize the common part. */
 enum hapax_status hx_outbox_prepare(
 	struct hapax_outbox *outbox, const struct hx_outbox_ops *ops, bool with_reactor,
 	struct hapax_error *err);
 void hx_outbox_dismantle(struct hapax_outbox *outbox);
 
-/* Let wait return. Threads: any. */
+/* Make wait return. Threads: any. */
 void hx_outbox_wake(struct hapax_outbox *outbox);
 
 void hx_outbox_batch_init(struct hx_outbox_batch *batch);
@@ -172,22 +172,22 @@ void hx_outbox_batch_done(struct hx_outbox_batch *batch);
 enum hapax_status hx_outbox_event_check(
 	const struct hapax_outbox_event *event, struct hapax_error *err);
 
-/* Why a row cannot be published, whatever the sink, as hx_sink_decide() takes it; NULL: it can. */
+/* Why no sink can publish the row, as text for hx_sink_decide(); NULL: it can be published. */
 const char *hx_outbox_row_fault(const struct hx_outbox_row *row);
 
-/* The headers as a JSON object, into buf; nothing when there are none. */
+/* Write the headers to buf as a JSON object; nothing if there are none. */
 enum hapax_status hx_outbox_headers_write(
 	const struct hapax_outbox_event *event, struct hapax_buf *buf, struct hapax_error *err);
 
 /*
- * Names and values of a row's headers; strings are decoded into scratch, which is not
- * emptied. -1: they are no object of texts.
+ * Names and values of a row's headers. Decodes strings into scratch, after its contents. -1: not an
+ * object of strings.
  */
 int hx_outbox_headers_read(
 	struct hapax_bytes text, struct hapax_buf *scratch, struct hapax_field *ret_fields,
 	size_t count_max);
 
-/* The backends. url is theirs. */
+/* The backends. They parse url. */
 enum hapax_status hx_outbox_postgres_init(
 	const char *url, struct hapax_migration *migration, struct hapax_error *err);
 enum hapax_status hx_outbox_postgres_open(

@@ -2,15 +2,15 @@
 /*
  * relay.c - from the outbox to a sink: fetch, publish, wait for the confirmation, mark.
  *
- *  (1) A row is marked sent only after the sink has confirmed it. A crash in between publishes
- *      it again, under the same id.
- *  (2) Rows are fetched only of partitions whose lease this relay holds, and what is under
- *      way ends before the lease does. Partitions are given up between batches.
- *  (3) Of one ordering key one row is under way at a time: a later one follows when the
- *      earlier one is confirmed. A row that fails holds up its own key and nobody else.
- *  (4) An outage of sink or database is counted against no row. That of a part of the sink is: a
- *      row that was handed over and is not confirmed in time, while later ones are, would stand
- *      before all others for as long as it lasts.
+ *  (1) A row is marked sent only after the sink has confirmed it. A crash in between publishes it
+ *      again, under the same id.
+ *  (2) The relay fetches rows only from partitions whose lease it holds. Publishing ends before the
+ *      lease does. Partitions are given up between batches.
+ *  (3) Each ordering key has one row in progress at a time: the next row follows when the earlier
+ *      one is confirmed. A failing row holds up its own key and no other.
+ *  (4) An outage of the sink or database counts against no row. A partial outage of the sink does:
+ *      a row that was handed over and is not confirmed in time, while later ones are, would block
+ *      all others until the outage ends.
  */
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -37,17 +37,17 @@ enum {
 	OUTAGE_MS_FIRST = 50,
 	OUTAGE_MS_LAST = 5000,
 	PUBLISH_MS_MAX = 20 * 1000,
-	LATE_MS = 2, /* sinks count the time that is left in milliseconds */
-	/* So many at once: it is not idle any more, and need not be told of every one. */
+	LATE_MS = 2, /* sinks measure the remaining time in milliseconds */
+	/* A fetch of so many rows ends the idle state: no notification per row is needed. */
 	BUSY_ROWS = 32,
 	KEY_SLOTS = 2048, /* more than twice the rows of a batch */
-	/* What is pending is counted every so often, and for a twentieth of the time at most. */
+	/* The backlog is counted every LOOK_MS, using at most a twentieth of the time. */
 	LOOK_MS = 2000,
 	LOOK_SHARE = 20,
 };
 
 struct hapax_relay {
-	struct hapax_relay_options options; /* complete; the texts are ours */
+	struct hapax_relay_options options; /* complete; the relay owns the texts */
 	char *url;
 	char *owner;
 	char name[HX_OUTBOX_RELAY_SIZE];
@@ -57,15 +57,15 @@ struct hapax_relay {
 
 	struct hx_mutex mutex;
 	struct hapax_relay_stats stats; /* Locks: mutex */
-	struct hapax_outbox *wake;      /* the same while it runs. Locks: mutex */
-	int64_t seen_ns;                /* when stats.backlog was; 0: never. Locks: mutex */
+	struct hapax_outbox *wake;      /* the outbox while the relay runs. Locks: mutex */
+	int64_t seen_ns;                /* time of stats.backlog; 0: never. Locks: mutex */
 
-	bool is_idle;    /* as the outbox was told */
-	bool has_parked; /* who waits behind these is to leave the pending ones */
+	bool is_idle;    /* as last reported to the outbox */
+	bool has_parked; /* rows behind parked ones must be set aside */
 	bool is_away;    /* an outage was reported */
 	unsigned failures;
 	bool is_late;       /* the last batch was not confirmed in time */
-	unsigned batch_now; /* rows to fetch: fewer after such a batch */
+	unsigned batch_now; /* rows to fetch: fewer after a late batch */
 	int64_t renew_at_ns;
 	int64_t lease_ends_ns;
 	int64_t look_at_ns;
@@ -73,7 +73,7 @@ struct hapax_relay {
 	struct hx_outbox_batch batch;
 	struct hx_outbox_row *wave[HX_OUTBOX_BATCH_MAX];
 	uint16_t slots[KEY_SLOTS];            /* the last row of a key, from 1 */
-	uint16_t before[HX_OUTBOX_BATCH_MAX]; /* the row before it of its key, from 1; 0: none */
+	uint16_t before[HX_OUTBOX_BATCH_MAX]; /* the previous row of its key, from 1; 0: none */
 };
 
 static bool is_stopping(struct hapax_relay *relay)
@@ -90,7 +90,7 @@ static void report(struct hapax_relay *relay, enum hapax_relay_event event, cons
 		relay->options.report(relay->options.context, event, text);
 }
 
-/* One side is away: say so once, and wait a while. */
+/* The sink or the database is unavailable: report it once, and back off. */
 static void wait_out(struct hapax_relay *relay, const struct hapax_error *err)
 {
 	int64_t wait_ms = hx_backoff(
@@ -103,7 +103,7 @@ static void wait_out(struct hapax_relay *relay, const struct hapax_error *err)
 		hx_mutex_unlock(&relay->mutex);
 	}
 	relay->is_away = true;
-	/* The leases may be over when it is back. */
+	/* The leases may have lapsed when it is available again. */
 	relay->renew_at_ns = 0;
 	if (!is_stopping(relay))
 		hx_reactor_turn(&relay->outbox->reactor, wait_ms * HX_NS_PER_MS);
@@ -134,7 +134,7 @@ static bool is_same(struct hapax_bytes a, struct hapax_bytes b)
 	return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
 }
 
-/* Which row of its key each row is; returns the number of waves. */
+/* Give each row its position within its key; returns the number of waves. */
 static unsigned number_waves(struct hapax_relay *relay)
 {
 	struct hx_outbox_batch *batch = &relay->batch;
@@ -168,7 +168,7 @@ static unsigned number_waves(struct hapax_relay *relay)
 	return waves;
 }
 
-/* The rows of a wave whose predecessors are sent. */
+/* Collect the rows of a wave whose predecessors are sent. */
 static size_t gather_wave(struct hapax_relay *relay, unsigned wave)
 {
 	size_t count = 0;
@@ -198,7 +198,7 @@ static void judge(struct hapax_relay *relay, struct hx_outbox_row *row)
 		: hx_backoff(
 			  options->retry_ms, options->retry_ms_max, (uint64_t)row->attempts,
 			  hx_prng_next(&relay->jitter));
-	/* What waits behind it is put aside soon: see settle. */
+	/* Set aside the rows behind it soon: see settle. */
 	if (row->is_parked)
 		relay->renew_at_ns = 0;
 	(void)snprintf(
@@ -207,7 +207,7 @@ static void judge(struct hapax_relay *relay, struct hx_outbox_row *row)
 	report(relay, row->is_parked ? HAPAX_RELAY_PARKED : HAPAX_RELAY_RETRY, text);
 }
 
-/* Rows that came by other ways than hapax_outbox_add() may be anything. */
+/* Rows that were not added by hapax_outbox_add() may be invalid. */
 static void refuse_unfit(struct hx_outbox_batch *batch)
 {
 	for (size_t i = 0; i < batch->count; i++) {
@@ -218,7 +218,7 @@ static void refuse_unfit(struct hx_outbox_batch *batch)
 	}
 }
 
-/* What a sink is given before its silence means anything; a lease that is not new leaves less. */
+/* Time that a sink gets before its silence counts; an older lease leaves less. */
 static int64_t full_time_ns(const struct hapax_relay *relay)
 {
 	int64_t lease_ns = relay->options.lease_ms * HX_NS_PER_MS / 3 * 2;
@@ -227,8 +227,8 @@ static int64_t full_time_ns(const struct hapax_relay *relay)
 }
 
 /*
- * The time is up for a wave. Who was not confirmed while later ones were is tried again; but not
- * who was never sent: that may stand before others, where a sink begins with another row.
+ * A wave has timed out. A row that was sent but not confirmed, while later rows were, has failed. A
+ * row that was never sent has not: a sink may start with a later row.
  */
 static void count_silent(struct hapax_relay *relay, size_t count)
 {
@@ -259,7 +259,7 @@ static enum hapax_status publish(struct hapax_relay *relay, struct hapax_error *
 		int64_t now_ns = hx_clock_mono_ns();
 		int64_t deadline_ns = now_ns + PUBLISH_MS_MAX * HX_NS_PER_MS;
 
-		/* Nothing of ours is under way when the lease ends. */
+		/* Publishing must end before the lease does. */
 		if (deadline_ns > relay->lease_ends_ns)
 			deadline_ns = relay->lease_ends_ns;
 		if (count == 0 ||
@@ -295,14 +295,14 @@ static void count_batch(struct hapax_relay *relay)
 		stats->retried += row->outcome == HX_OUTBOX_FAILED && !row->is_parked;
 		if (row->outcome == HX_OUTBOX_SENT)
 			stats->lag_ms = clock->wall_ms(clock->context) - row->created_ms;
-		/* The database has a clock of its own. */
+		/* The database has its own clock. */
 		if (stats->lag_ms < 0)
 			stats->lag_ms = 0;
 	}
 	hx_mutex_unlock(&relay->mutex);
 }
 
-/* Again and again: what is confirmed and not marked would be published again. */
+/* Retry persistently: a confirmed row that is not marked would be published again. */
 static void mark(struct hapax_relay *relay)
 {
 	size_t decided = 0;
@@ -332,7 +332,7 @@ static void mark(struct hapax_relay *relay)
 static enum hapax_status lease(
 	struct hapax_relay *relay, unsigned *ret_partitions, struct hapax_error *err)
 {
-	/* Counted from before it is asked for. */
+	/* The lease counts from before the request. */
 	int64_t now_ns = hx_clock_mono_ns();
 	enum hapax_status status = relay->outbox->ops->keep_alive(
 		relay->outbox, relay->name, relay->owner, relay->options.lease_ms, relay->is_idle,
@@ -343,7 +343,7 @@ static enum hapax_status lease(
 	return status;
 }
 
-/* Renew the leases when a third of their time is over. */
+/* Renew the leases after a third of their time. */
 static enum hapax_status keep_alive(struct hapax_relay *relay, struct hapax_error *err)
 {
 	int64_t now_ns = hx_clock_mono_ns();
@@ -357,12 +357,12 @@ static enum hapax_status keep_alive(struct hapax_relay *relay, struct hapax_erro
 	if (status == HAPAX_OK)
 		status = relay->outbox->ops->settle(
 			relay->outbox, relay->name, relay->options.retry_ms_max, err);
-	/* A database that took long over it leaves too little of the lease to publish anything. */
+	/* If the database was slow, too little of the lease is left to publish. */
 	if (status == HAPAX_OK && hx_clock_mono_ns() - now_ns > lease_ns / 8)
 		status = lease(relay, &partitions, err);
 	if (status != HAPAX_OK)
 		return status;
-	/* Another relay that comes or goes is seen soon. */
+	/* Notice soon when another relay joins or leaves. */
 	relay->renew_at_ns =
 		hx_clock_mono_ns() + lease_ns / (partitions < HX_OUTBOX_PARTITIONS ? 12 : 3);
 	hx_mutex_lock(&relay->mutex);
@@ -371,7 +371,7 @@ static enum hapax_status keep_alive(struct hapax_relay *relay, struct hapax_erro
 	return HAPAX_OK;
 }
 
-/* What is there to be done, for those who watch. That it fails is noticed by what comes next. */
+/* Count the backlog for the statistics. Errors are ignored: the next operation reports them. */
 static void look(struct hapax_relay *relay)
 {
 	struct hapax_outbox_status backlog = HAPAX_OUTBOX_STATUS_INIT;
@@ -405,7 +405,7 @@ static enum hapax_status set_idle(struct hapax_relay *relay, bool is_idle, struc
 	return status;
 }
 
-/* Nothing to do: be told, or look again after a while. */
+/* Nothing to do: wait for a notification, or poll. */
 static enum hapax_status rest(struct hapax_relay *relay, bool *is_done, struct hapax_error *err)
 {
 	struct hapax_outbox_status outbox_status = HAPAX_OUTBOX_STATUS_INIT;
@@ -422,7 +422,7 @@ static enum hapax_status rest(struct hapax_relay *relay, bool *is_done, struct h
 	if (status != HAPAX_OK || *is_done)
 		return status;
 	note_progress(relay);
-	/* What came before it was known that we wait was told to nobody: look once more. */
+	/* Rows added before we were marked idle caused no notification: look once more. */
 	if (!was_idle && relay->outbox->ops->set_idle != NULL)
 		wait_ns = 0;
 	relay->outbox->ops->wait(relay->outbox, wait_ns);
@@ -430,8 +430,8 @@ static enum hapax_status rest(struct hapax_relay *relay, bool *is_done, struct h
 }
 
 /*
- * A sink that is slow is asked for less, so that something gets done before the lease ends. One that
- * does not even confirm a single row is not slow: others than that one may have their turn.
+ * Ask less of a slow sink, so that some rows are marked before the lease ends. If even a single row
+ * is not confirmed, the sink is not just slow: give other rows a turn.
  */
 static void adapt(struct hapax_relay *relay)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink.c - from a sink's URL to what publishes to it. A new sink adds a line here.
+ * sink.c - opens the sink of a URL. A new sink adds a line here.
  */
 #include "outbox/sink.h"
 
@@ -24,7 +24,7 @@
 
 static const struct {
 	const char *begin;             /* of the URL */
-	const struct hx_sink_ops *ops; /* NULL: the build has no */
+	const struct hx_sink_ops *ops; /* NULL: not in this build */
 	const char *feature;
 } sinks[] = {
 	{"amqp://", RABBITMQ, "RabbitMQ (librabbitmq)"},
@@ -61,8 +61,8 @@ enum hapax_status hx_sink_open(
 }
 
 /*
- * What a broker says may be any bytes, and what was cut may end within a character. A database
- * that takes no such text would never mark the row, nor any other of its batch.
+ * A broker's message may contain any bytes, and a cut may split a character. A database that
+ * refused such text would never mark the row or the rest of its batch.
  */
 static void make_text(char *text)
 {

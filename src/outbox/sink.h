@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sink.h - where a relay publishes to.
+ * sink.h - the destination of a relay.
  *
- * Threads: one at a time. Everything blocks, with a bound.
+ * Threads: one at a time. Every function blocks, for a limited time.
  */
 #ifndef HX_OUTBOX_SINK_H
 #define HX_OUTBOX_SINK_H
@@ -15,26 +15,25 @@
 struct hx_sink;
 
 struct hx_sink_ops {
-	/* INVALID: the URL is wrong. Nothing is connected to yet. Owned: *ret_sink. */
+	/* INVALID: invalid URL. Does not connect. Owned: *ret_sink. */
 	enum hapax_status (*open)(
 		const char *url, const char *source, struct hx_sink **ret_sink,
 		struct hapax_error *err);
 
-	/* Connect, unless it is. UNAVAILABLE says why not. */
+	/* Connect unless connected. UNAVAILABLE says why not. */
 	enum hapax_status (*connect)(struct hx_sink *sink, struct hapax_error *err);
 
 	/*
-	 * Publish rows, which are independent of each other, and wait for what becomes of
-	 * them until deadline_ns. Every row's outcome is UNDECIDED before; afterwards a row is
-	 * SENT only if the sink has confirmed it. UNAVAILABLE: the sink is away; rows that
-	 * are UNDECIDED then are nobody's fault, and stay so, but for those that are awaited when
-	 * the time is up: see relay.c.
+	 * Publish rows, which are independent of each other, and wait for their outcomes until
+	 * deadline_ns. Every row is UNDECIDED before; it becomes SENT only if the sink confirmed
+	 * it. UNAVAILABLE: the sink is down. Rows still UNDECIDED then did not fail and stay so,
+	 * except those awaited at the deadline: see relay.c.
 	 */
 	enum hapax_status (*publish)(
 		struct hx_sink *sink, struct hx_outbox_row **rows, size_t count,
 		int64_t deadline_ns, struct hapax_error *err);
 
-	/* Called every second when there is nothing to publish: heartbeats. UNAVAILABLE: it is away. */
+	/* Called every second when idle: heartbeats. UNAVAILABLE: the sink is down. */
 	enum hapax_status (*keep_alive)(struct hx_sink *sink, struct hapax_error *err);
 
 	void (*close)(struct hx_sink *sink);
@@ -50,19 +49,19 @@ extern const struct hx_sink_ops hx_sink_kafka_ops;
 extern const struct hx_sink_ops hx_sink_rabbitmq_ops;
 extern const struct hx_sink_ops hx_sink_redis_ops;
 
-/* hapax_relay_open() with a sink that is there. Owned: sink, by the relay, in any case. */
+/* hapax_relay_open() with an open sink. Owned: sink, by the relay, even on failure. */
 enum hapax_status hx_relay_new(
 	const char *url, const struct hapax_relay_options *options, struct hx_sink *sink,
 	struct hapax_relay **ret_relay, struct hapax_error *err);
 
-/* By the URL's scheme. UNSUPPORTED names what there is, or what the build lacks. */
+/* By the URL's scheme. UNSUPPORTED names the known sinks, or the one that the build lacks. */
 enum hapax_status hx_sink_open(
 	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err);
 
-/* Read the message of a row into sink->message. False: it is none, and the row is refused. */
+/* Read the message of a row into sink->message. False: invalid, and the row is refused. */
 bool hx_sink_read(struct hx_sink *sink, struct hx_outbox_row *row);
 
-/* What became of a row, with a reason for people; what is not SENT. */
+/* Set the outcome of a row that is not SENT, with a readable reason. */
 __attribute__((format(printf, 3, 4))) void hx_sink_decide(
 	struct hx_outbox_row *row, enum hx_outbox_outcome outcome, const char *format, ...);
 

@@ -140,7 +140,7 @@ static enum hapax_status outbox_postgres_keep(
 	enum hapax_status status;
 	bool is_committed;
 
-	/* A COMMIT of what has failed is a ROLLBACK that reports success. */
+	/* COMMIT of a failed transaction rolls back and reports success. */
 	if (PQtransactionStatus(outbox->conn) != PQTRANS_INTRANS) {
 		(void)undo(outbox, NULL);
 		return hx_error_set(
@@ -316,7 +316,7 @@ enum hapax_status hapax_outbox_join_postgres(
 
 /* ------------------------------------------------------------------ init */
 
-/* Run SQL text, which may be several statements; a number that it selects, if any. */
+/* Run SQL text of one or more statements; returns the number that it selects, if any. */
 static enum hapax_status run_text(
 	PGconn *conn, const char *schema, const char *text, int64_t *ret_number,
 	struct hapax_error *err)
@@ -351,7 +351,7 @@ static enum hapax_status bring_up(
 	enum hapax_status status = run_text(
 		conn, schema,
 		"BEGIN; SELECT pg_advisory_xact_lock(7522537949364842851);"
-		/* Who waits for a table lets all who add events wait behind him. */
+		/* A statement that waits for a table lock makes all writers wait behind it. */
 		"SET LOCAL lock_timeout = '3s';"
 		"DO $do$ DECLARE v_name text := (parse_ident('@@hapax_outbox'))[1]; BEGIN"
 		" IF to_regnamespace(quote_ident(v_name)) IS NULL THEN"

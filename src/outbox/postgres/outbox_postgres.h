@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outbox_postgres.h - a connection to the PostgreSQL database in which an outbox lies.
+ * outbox_postgres.h - a connection to the PostgreSQL database of an outbox.
  *
- * Our own is used with deadlines; a joined one as its owner uses it.
+ * Our own connection has deadlines; a joined one keeps its owner's settings.
  *
  * Threads: one at a time.
  */
@@ -23,20 +23,20 @@ struct hx_outbox_postgres {
 	PGconn *conn;
 	bool is_joined;
 	bool is_listening;
-	bool is_patient; /* what is under way may take as long as it takes */
-	unsigned depth;  /* of savepoints that began inside of a transaction */
+	bool is_patient; /* the current statement has no short deadline */
+	unsigned depth;  /* savepoints that began inside a transaction */
 	bool has_begun;  /* the outermost savepoint began the transaction */
 	struct hx_watch watch;
 	bool is_watched;
 	struct hapax_buf sql; /* scratch */
 };
 
-/* Connect, if it is not, and see that there is an outbox. */
+/* Connect unless connected, and check that there is an outbox. */
 enum hapax_status hx_outbox_postgres_connect(
 	struct hx_outbox_postgres *outbox, struct hapax_error *err);
 void hx_outbox_postgres_disconnect(struct hx_outbox_postgres *outbox);
 
-/* One argument of a statement: text, or bytes in binary form; data NULL is SQL's NULL. */
+/* One argument of a statement: text, or binary data; data NULL is SQL's NULL. */
 struct hx_outbox_argument {
 	const void *data;
 	int size;
@@ -44,26 +44,26 @@ struct hx_outbox_argument {
 };
 
 /*
- * Run a statement ("@@" as in postgres_place.h), whose rows come in binary form. Owned: *ret_result, by
- * the caller. what is past tense. UNCERTAIN: it was sent, and nobody knows; the connection is
- * gone then, and the next call connects again.
+ * Run a statement ("@@" as in postgres_place.h); its rows come in binary form. Owned: *ret_result,
+ * by the caller. what is in the past tense. UNCERTAIN: it was sent, and its outcome is unknown; the
+ * connection is closed, and the next call connects again.
  */
 enum hapax_status hx_outbox_postgres_run(
 	struct hx_outbox_postgres *outbox, const char *sql,
 	const struct hx_outbox_argument *arguments, int count, const char *what,
 	PGresult **ret_result, struct hapax_error *err);
 
-/* For what may go through a large table, and back. A joined connection stays as it is. */
+/* Lift or restore the deadline, for scans of large tables. Does not change a joined connection. */
 enum hapax_status hx_outbox_postgres_be_patient(
 	struct hx_outbox_postgres *outbox, bool is_patient, struct hapax_error *err);
 
-/* A whole number of any width, in binary form; 0 for NULL. */
+/* An integer of any width, in binary form; 0 for NULL. */
 int64_t hx_outbox_postgres_number(const PGresult *result, int row, int column);
 
 /* data is NULL for NULL. */
 struct hapax_bytes hx_outbox_postgres_bytes(const PGresult *result, int row, int column);
 
-/* Of postgres_manage.c. */
+/* In outbox_postgres_manage.c. */
 enum hapax_status hx_outbox_postgres_retry(
 	struct hapax_outbox *outbox, const char *id, const char *ordering_key, uint64_t *count,
 	struct hapax_error *err);
@@ -79,7 +79,7 @@ enum hapax_status hx_outbox_postgres_adopt(
 	struct hapax_outbox *outbox, const struct hapax_outbox_table *table, bool with_existing,
 	uint64_t *count, struct hapax_error *err);
 
-/* Of postgres_relay.c. */
+/* In outbox_postgres_relay.c. */
 enum hapax_status hx_outbox_postgres_renew(
 	struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,
 	bool is_idle, unsigned *ret_partitions, struct hapax_error *err);

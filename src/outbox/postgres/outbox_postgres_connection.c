@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outbox_postgres_connection.c - a connection to PostgreSQL that waits for nothing without end.
+ * outbox_postgres_connection.c - a connection to PostgreSQL with a limit on every wait.
  *
- * libpq owns the socket; the reactor says when it is ready, or that the time is up.
+ * libpq owns the socket; the reactor reports that it is ready, or a timeout.
  */
 #include "outbox/postgres/outbox_postgres.h"
 
@@ -14,10 +14,10 @@
 #include "base/error.h"
 #include "store/postgres/postgres_fault.h"
 
-/* A statement touches a batch of rows at most; a server that takes longer is not there. */
+/* A statement touches at most a batch of rows; a server that takes longer is down. */
 #define CALL_NS (15 * HX_NS_PER_S)
 
-/* Unless it is somebody's large table. */
+/* Except for scans of large tables. */
 #define PATIENT_CALL_NS (24 * 3600 * HX_NS_PER_S)
 
 static const char session_sql[] =
@@ -50,7 +50,7 @@ void hx_outbox_postgres_disconnect(struct hx_outbox_postgres *outbox)
 	outbox->is_listening = false;
 }
 
-/* Turn until the socket may be ready. False: the time is up. */
+/* Wait until the socket may be ready. False: timeout. */
 static bool turn(struct hx_outbox_postgres *outbox, unsigned ready, int64_t deadline_ns)
 {
 	struct hx_reactor *reactor = &outbox->base.reactor;
@@ -106,7 +106,7 @@ static enum hapax_status connect_socket(struct hx_outbox_postgres *outbox, struc
 	return HAPAX_OK;
 }
 
-/* Wait for the last result of what was sent; NULL: it is lost. */
+/* Wait for the last result of the sent statement; NULL: lost. */
 static PGresult *collect(struct hx_outbox_postgres *outbox, int64_t deadline_ns)
 {
 	PGresult *last = NULL;
@@ -130,7 +130,7 @@ static PGresult *collect(struct hx_outbox_postgres *outbox, int64_t deadline_ns)
 		if (PQconsumeInput(outbox->conn) != 1)
 			break;
 	}
-	/* What the server said before it hung up is the best explanation there is. */
+	/* The server's last message before it hung up is the best explanation. */
 	if (last == NULL)
 		last = PQmakeEmptyPGresult(outbox->conn, PGRES_FATAL_ERROR);
 	return last;
@@ -156,7 +156,7 @@ static PGresult *execute(
 		outbox, hx_clock_mono_ns() + (outbox->is_patient ? PATIENT_CALL_NS : CALL_NS));
 }
 
-/* What the server says about the outbox's own errors is for its users. */
+/* The server's text about the outbox's own errors is meant for users. */
 static enum hapax_status result_error(
 	const PGresult *result, const char *what, struct hapax_error *err)
 {
@@ -165,7 +165,7 @@ static enum hapax_status result_error(
 	const char *hint = PQresultErrorField(result, PG_DIAG_MESSAGE_HINT);
 	enum hx_postgres_fault fault = hx_postgres_fault(result);
 
-	/* A hint is a sentence there, and the end of one here. */
+	/* PostgreSQL's hint is a sentence; here it ends one. */
 	if (code != NULL && strcmp(code, "HX004") == 0 && hint != NULL && hint[0] != '\0')
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "%s; %c%.*s", text,
@@ -300,7 +300,7 @@ enum hapax_status hx_outbox_postgres_be_patient(
 	struct hx_outbox_postgres *outbox, bool is_patient, struct hapax_error *err)
 {
 	outbox->is_patient = is_patient;
-	/* A new connection has its limits anyway. */
+	/* A new connection has the default limits. */
 	if (outbox->is_joined || (!is_patient && outbox->conn == NULL))
 		return HAPAX_OK;
 	return hx_outbox_postgres_run(
@@ -331,7 +331,7 @@ struct hapax_bytes hx_outbox_postgres_bytes(const PGresult *result, int row, int
 		PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column)};
 }
 
-/* Whether it was told of new rows, perhaps in what was read with an answer. */
+/* Consume notifications of new rows, including those read with an earlier answer. */
 static bool hear(struct hx_outbox_postgres *outbox)
 {
 	bool is_told = false;
@@ -344,7 +344,7 @@ static bool hear(struct hx_outbox_postgres *outbox)
 	return is_told;
 }
 
-/* Listen, and hear what was said; new rows or not is found out by looking. */
+/* Wait for a notification; the caller then looks for new rows. */
 void hx_outbox_postgres_wait(struct hapax_outbox *base, int64_t wait_ns)
 {
 	struct hx_outbox_postgres *outbox = (struct hx_outbox_postgres *)base;
@@ -357,7 +357,7 @@ void hx_outbox_postgres_wait(struct hapax_outbox *base, int64_t wait_ns)
 		outbox->is_listening = outbox_postgres_connection_run(
 					       outbox, "LISTEN hapax_outbox", NULL, 0, "not told",
 					       NULL, NULL) == HAPAX_OK;
-		/* What came before is looked for at once; without being told, after a while. */
+		/* After LISTEN, look at once for earlier rows; if it failed, poll. */
 		if (!outbox->is_listening)
 			hx_reactor_turn(&base->reactor, wait_ns);
 		return;

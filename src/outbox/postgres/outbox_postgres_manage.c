@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outbox_postgres_manage.c - what people do with an outbox in PostgreSQL.
+ * outbox_postgres_manage.c - administration of an outbox in PostgreSQL.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static struct hx_outbox_postgres *outbox_postgres_manage_of(struct hapax_outbox 
 	return (struct hx_outbox_postgres *)outbox;
 }
 
-/* A function with texts as arguments, which returns a count. */
+/* Call an SQL function that takes texts and returns a count. */
 static enum hapax_status call(
 	struct hapax_outbox *outbox, const char *sql, const char *const *texts, int text_count,
 	const char *what, uint64_t *count, struct hapax_error *err)
@@ -100,7 +100,7 @@ enum hapax_status hx_outbox_postgres_adopt(
 	return status;
 }
 
-/* The caller's own SQL, as text. On a connection of our own it may take long, and must not write. */
+/* Run the caller's SQL, as text. On our own connection it may take long, and must not write. */
 static PGresult *ask(struct hx_outbox_postgres *outbox, const char *value)
 {
 	bool is_callers = value == NULL && !outbox->is_joined;
@@ -119,7 +119,7 @@ static PGresult *ask(struct hx_outbox_postgres *outbox, const char *value)
 	return result;
 }
 
-/* What the server says about somebody's query, in its own words. */
+/* Report the server's error about a caller's query, unchanged. */
 static enum hapax_status query_error(
 	struct hx_outbox_postgres *outbox, const PGresult *result, struct hapax_error *err)
 {
@@ -136,7 +136,7 @@ static enum hapax_status query_error(
 		text == NULL ? "the connection to PostgreSQL was lost" : text);
 }
 
-/* One row, as texts; bytes are what they are, and not as SQL writes them. False: no memory. */
+/* Pass one row as texts; bytea as raw bytes, not in SQL notation. False: no memory. */
 static bool hand_out(
 	const PGresult *result, int number, hapax_outbox_row_fn *row, void *context, bool *ret_ends)
 {

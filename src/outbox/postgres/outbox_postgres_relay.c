@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outbox_postgres_relay.c - what a relay asks of an outbox in PostgreSQL.
+ * outbox_postgres_relay.c - the operations of a relay on an outbox in PostgreSQL.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -143,7 +143,7 @@ enum hapax_status hx_outbox_postgres_fetch(
 
 /* ------------------------------------------------------------------ mark */
 
-/* Arrays as PostgreSQL writes them; each ends with a NUL. */
+/* Arrays in PostgreSQL's notation; each ends with a NUL. */
 struct marks {
 	struct hapax_buf sent, failed, tokens, attempts, parked, errors, pauses;
 };

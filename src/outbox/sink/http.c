@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http.c - the sink http://: CloudEvents in binary mode, a POST for each, several at a time.
+ * http.c - the sink http://: CloudEvents in binary mode, one POST each, several at a time.
  *
- * 2xx is sent. 429 and no connection mean that the service is away: they count against no row. So
- * do 502, 503 and 504, unless it takes other events meanwhile: a gateway says the same of a service
- * that dies of one event, which would stop all others. Of other answers, 401 403 404 405 407 408
- * 409 421 425, 3xx and 5xx are tried again, as is a request whose answer was lost; what is left of
- * 4xx says that the event will never do, and the row is parked. So no row is awaited when the time
- * is up: what is undecided then was not sent, or answered with 429.
+ *	2xx                                    sent
+ *	429, no connection                     the service is down; counts against no row
+ *	502 503 504                            the same, unless it accepts other events meanwhile
+ *	401 403 404 405 407 408 409 421 425,
+ *	3xx, other 5xx, lost answer            retried
+ *	other 4xx                              permanent failure: parked
+ *
+ * A gateway answers 502 to 504, too, for a service that crashes on one event. That event would
+ * block all others. No row is awaited at the deadline: an undecided row was not sent, or got a 429.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -37,7 +40,7 @@ struct http_sink;
 struct slot {
 	struct hx_http_call call;
 	struct http_sink *sink;
-	struct hx_outbox_row *row; /* NULL: it is free */
+	struct hx_outbox_row *row; /* NULL: free */
 	struct hapax_buf head;
 	unsigned status;
 };
@@ -54,11 +57,11 @@ struct http_sink {
 	char path[PATH_SIZE];
 	bool has_topic; /* the path ends with '/': the topic follows */
 	struct slot slots[CALLS_MAX];
-	size_t slot_count; /* that were made */
+	size_t slot_count; /* created so far */
 	size_t busy;
-	size_t first;   /* row to begin with: others than those that found nobody */
-	bool has_taken; /* an event, in this call */
-	/* Rows that found it away since it took one; as many as this, and no more are sent. */
+	size_t first;   /* row to start with, after those that found no service */
+	bool has_taken; /* the service accepted an event in this call */
+	/* Rows answered with 502 to 504 since the last accepted event; when full, sending stops. */
 	struct hx_outbox_row *doubtful[CALLS_MAX];
 	size_t doubtful_count;
 	unsigned doubtful_status; /* of the last one */
@@ -84,7 +87,7 @@ static bool is_token(struct hapax_bytes name)
 	return name.size > 0;
 }
 
-/* Fields that belong to the message as a whole, and not to the event. */
+/* Fields of the HTTP message, not of the event. */
 static bool is_ours(struct hapax_bytes name)
 {
 	static const char *const names[] = {"host",       "content-length",    "content-type",
@@ -110,7 +113,7 @@ static enum hapax_status append_topic(struct hapax_buf *head, struct hapax_bytes
 	return status;
 }
 
-/* CloudEvents encodes its attributes; any other value stands as it is, where it can. */
+/* CloudEvents attributes are always encoded; other values only if they must be. */
 static bool is_encoded(const struct hapax_field *field)
 {
 	const unsigned char *data = field->value.data;
@@ -136,7 +139,7 @@ static enum hapax_status append_field(struct hapax_buf *head, const struct hapax
 	return status == HAPAX_OK ? hx_buf_append(head, "\r\n", 2) : status;
 }
 
-/* False: no request can be made of the row, and it is refused. */
+/* False: the row does not fit a request, and is refused. */
 static bool write_head(struct http_sink *sink, struct slot *slot, struct hx_outbox_row *row)
 {
 	struct hx_outbox_message *message = &sink->base.message;
@@ -199,7 +202,7 @@ static void be_away_with(struct http_sink *sink, unsigned status)
 	be_away(sink, text);
 }
 
-/* It takes others: these rows are tried again, and it is counted. */
+/* The service accepts other events: these rows have failed, and are retried. */
 static void count_doubtful(struct http_sink *sink)
 {
 	for (size_t i = 0; i < sink->doubtful_count; i++)
@@ -298,7 +301,7 @@ static void begin_call(struct http_sink *sink, struct hx_outbox_row *row, int64_
 	struct slot *slot = free_slot(sink);
 	struct hapax_error err;
 
-	/* It would be sent, and lost at once. */
+	/* No time left: the answer would be lost. */
 	if (hx_reactor_now_ns(&sink->reactor) >= deadline_ns) {
 		be_away(sink, "there was no time left for it");
 		return;
@@ -448,7 +451,7 @@ static enum hapax_status sink_open(
 	return status;
 }
 
-/* Connections are made when there is something to say. */
+/* Connections are opened on demand. */
 static enum hapax_status sink_connect(struct hx_sink *sink, struct hapax_error *err)
 {
 	(void)sink;

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kafka.c - the sink kafka://: an idempotent producer that waits for all replicas in sync, and
- * a report of delivery for each message.
+ * kafka.c - the sink kafka://: an idempotent producer with a delivery report per message.
  *
- *  (1) A row is SENT when its report says so.
- *  (2) A broker that refuses a batch (too large, a record that it does not like) does not say
- *      because of which message. So these rows are published once more, one by one, and who is
- *      alone when it happens again is REFUSED.
- *  (3) A topic is asked for before the first message goes there: librdkafka would keep messages
- *      to a topic that is not there for as long as it hopes. Without the topic they are REFUSED.
- *  (4) What is not reported when the time is up is not decided here. The producer ends with it, so
- *      that nothing of it goes out later than the relay knows of.
+ *  (1) A row is SENT when its report says so. The producer waits for all in-sync replicas.
+ *  (2) A broker that refuses a batch (too large, an invalid record) does not name the message. Its
+ *      rows are therefore published again, one by one; a row that is refused alone is REFUSED.
+ *  (3) The sink asks for a topic before its first message: librdkafka would hold messages to a
+ *      missing topic until they time out. Rows without a topic are REFUSED.
+ *  (4) A row without a report at the deadline stays undecided. The sink then drops the producer, so
+ *      that no message goes out later without the relay's knowledge.
  *
- * Key of a message is the ordering key, by the partitioner of the Java clients. An empty payload
- * is an empty value, and no tombstone.
+ * The key of a message is the ordering key, with the partitioner of the Java clients. An empty
+ * payload is an empty value, not a tombstone.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,16 +28,16 @@
 enum {
 	CONNECT_MS = 10 * 1000,
 	TOPIC_MS = 5 * 1000,
-	SLICE_MS = 100, /* how often it is looked whether a wait makes sense */
-	DOWN_MS = 1000, /* without any broker: then it makes none */
+	SLICE_MS = 100, /* how often to check whether to keep waiting */
+	DOWN_MS = 1000, /* stop waiting after so long without a broker */
 	TOPICS_MAX = 64,
-	ABSENT_MS = 1000, /* a topic that was not there is not there */
+	ABSENT_MS = 1000, /* how long a topic counts as missing */
 	TROUBLE_SIZE = 200,
 };
 
 struct topic {
 	char name[HX_KAFKA_TOPIC_SIZE];
-	rd_kafka_topic_t *handle; /* NULL: it was not there, and why */
+	rd_kafka_topic_t *handle; /* NULL: missing; code says why */
 	rd_kafka_resp_err_t code;
 	int64_t asked_ns;
 };
@@ -50,23 +48,23 @@ struct kafka_sink {
 	rd_kafka_t *producer; /* NULL: not connected */
 	struct topic topics[TOPICS_MAX];
 	size_t topic_count;
-	size_t topic_next; /* to be forgotten for another one */
+	size_t topic_next; /* the next to be replaced */
 
-	size_t undecided; /* messages that librdkafka has */
+	size_t undecided; /* messages that librdkafka holds */
 	bool is_alone;    /* one row at a time */
 	bool needs_alone; /* a batch was refused */
-	bool is_lost;     /* of some rows nothing will be heard */
-	bool is_broken;   /* this producer is of no use any more */
-	bool is_dropping; /* reports are of no interest */
-	int64_t down_ns;  /* since when there is no broker; 0: there is */
+	bool is_lost;     /* some rows will get no report */
+	bool is_broken;   /* this producer is unusable */
+	bool is_dropping; /* ignore reports */
+	int64_t down_ns;  /* since when no broker is up; 0: one is */
 	char trouble[TROUBLE_SIZE];
 };
 
-/* Before what the URL says, which has the last word. */
+/* Properties of the URL override these. */
 static const struct hx_kafka_property defaults[] = {
 	{"client.id", "hapax"},
 	{"linger.ms", "5"},
-	/* The broker has the last word on sizes. */
+	/* High, so that the broker's limit decides. */
 	{"message.max.bytes", "33554432"},
 	{"message.timeout.ms", "60000"},
 	{"allow.auto.create.topics", "false"},
@@ -105,7 +103,7 @@ static void refuse_topic(struct hx_outbox_row *row, const char *topic, rd_kafka_
 		rd_kafka_err2str(code));
 }
 
-/* It is asked for again. */
+/* The next row asks for the topic again. */
 static void forget_topic(struct kafka_sink *sink, const char *name)
 {
 	for (size_t i = 0; i < sink->topic_count; i++)
@@ -148,7 +146,7 @@ static void judge(
 		hx_sink_decide(row, HX_OUTBOX_FAILED, "%.150s", rd_kafka_err2str(message->err));
 		break;
 
-	/* All else is about the brokers: they are away, or disagree with the producer. */
+	/* Any other error is an outage, or a conflict between brokers and producer. */
 	default: lose(sink, rd_kafka_err2str(message->err)); break;
 	}
 }
@@ -200,7 +198,7 @@ static rd_kafka_conf_t *make_conf(struct kafka_sink *sink, struct hapax_error *e
 	return conf;
 }
 
-/* What was not reported will not be. */
+/* Pending reports will not come. */
 static void drop_producer(struct kafka_sink *sink)
 {
 	if (sink->producer == NULL)
@@ -217,14 +215,14 @@ static void drop_producer(struct kafka_sink *sink)
 	sink->undecided = 0;
 }
 
-/* No broker for a while, or a producer that gave up. */
+/* No broker for a while, or a fatal error of the producer. */
 static bool is_hopeless(const struct kafka_sink *sink)
 {
 	return sink->is_broken ||
 		(sink->down_ns != 0 && hx_clock_mono_ns() - sink->down_ns > DOWN_MS * HX_NS_PER_MS);
 }
 
-/* Until a broker has answered. */
+/* Wait until a broker has answered. */
 static enum hapax_status greet(
 	struct kafka_sink *sink, int64_t deadline_ns, struct hapax_error *err)
 {
@@ -245,7 +243,7 @@ static enum hapax_status greet(
 		sink->trouble[0] == '\0' ? rd_kafka_err2str(code) : sink->trouble);
 }
 
-/* Unless it is connected. */
+/* Connect unless connected. */
 static enum hapax_status connect_until(
 	struct kafka_sink *sink, int64_t deadline_ns, struct hapax_error *err)
 {
@@ -292,7 +290,7 @@ static bool is_topic(struct hapax_bytes name)
 		!hx_bytes_equal(name, HX_BYTES_LIT(".."));
 }
 
-/* Where it stands, or will stand. */
+/* Find the topic, or make an entry for it. */
 static struct topic *find_topic(struct kafka_sink *sink, struct hapax_bytes name)
 {
 	struct topic *topic;
@@ -313,7 +311,7 @@ static struct topic *find_topic(struct kafka_sink *sink, struct hapax_bytes name
 	return topic;
 }
 
-/* Ask the brokers whether it is there. False: they do not answer. */
+/* Ask the brokers whether the topic exists. False: no answer. */
 static bool ask_for_topic(struct kafka_sink *sink, struct topic *topic, int64_t deadline_ns)
 {
 	int64_t left_ms = (deadline_ns - hx_clock_mono_ns()) / HX_NS_PER_MS;
@@ -338,7 +336,7 @@ static bool ask_for_topic(struct kafka_sink *sink, struct topic *topic, int64_t 
 					       : RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART;
 	topic->asked_ns = hx_clock_mono_ns();
 	rd_kafka_metadata_destroy(metadata);
-	/* Somebody will lead it soon, if nobody does now. */
+	/* The topic exists, and will have a leader soon. */
 	if (topic->code == RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE)
 		topic->code = RD_KAFKA_RESP_ERR_NO_ERROR;
 	if (topic->code == RD_KAFKA_RESP_ERR_NO_ERROR)
@@ -348,7 +346,7 @@ static bool ask_for_topic(struct kafka_sink *sink, struct topic *topic, int64_t 
 	return true;
 }
 
-/* The topic of a row. NULL: there is none, and that is decided, or nobody answers. */
+/* The topic of a row. NULL: missing, and the row is decided; or no broker answered. */
 static rd_kafka_topic_t *topic_of(
 	struct kafka_sink *sink, struct hx_outbox_row *row, int64_t deadline_ns)
 {
@@ -382,7 +380,7 @@ static rd_kafka_topic_t *topic_of(
 
 /* ------------------------------------------------------------------ publish */
 
-/* The row's own content type has the word. NULL: they are none, and the row is refused. */
+/* The row's content type wins over a header. NULL: invalid headers, and the row is refused. */
 static rd_kafka_headers_t *headers_of(struct kafka_sink *sink, struct hx_outbox_row *row)
 {
 	static const char content_type[] = "content-type";
@@ -437,7 +435,7 @@ static void produce(struct kafka_sink *sink, struct hx_outbox_row *row, rd_kafka
 		lose(sink, rd_kafka_err2str(code));
 }
 
-/* Until every message has its report, or it makes no sense to wait. */
+/* Wait until every message has its report, or waiting is hopeless. */
 static void wait_for_reports(struct kafka_sink *sink, int64_t deadline_ns)
 {
 	while (sink->undecided > 0 && !is_hopeless(sink)) {
@@ -449,7 +447,7 @@ static void wait_for_reports(struct kafka_sink *sink, int64_t deadline_ns)
 						      : sink->trouble);
 			return;
 		}
-		/* While it is called, nothing drains. */
+		/* linger.ms does not apply during a flush. */
 		(void)rd_kafka_flush(
 			sink->producer, (int)(left_ms < SLICE_MS ? left_ms : SLICE_MS));
 	}
@@ -457,7 +455,7 @@ static void wait_for_reports(struct kafka_sink *sink, int64_t deadline_ns)
 		lose(sink, sink->trouble);
 }
 
-/* Publish rows that are undecided together. */
+/* Publish all undecided rows together. */
 static void publish_window(
 	struct kafka_sink *sink, struct hx_outbox_row **rows, size_t count, int64_t deadline_ns)
 {
@@ -482,7 +480,7 @@ static enum hapax_status sink_publish(
 
 	if (status != HAPAX_OK)
 		return status;
-	/* What was wrong while nobody wanted anything is over, or happens again. */
+	/* Errors from before this call are over, or will occur again. */
 	sink->down_ns = 0;
 	sink->trouble[0] = '\0';
 	sink->is_lost = sink->is_alone = false;
@@ -521,11 +519,11 @@ static enum hapax_status sink_open(
 	if (sink == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a sink");
 	sink->base.ops = &hx_sink_kafka_ops;
-	/* As the Kafka binding of CloudEvents has it. */
+	/* The prefix of the CloudEvents Kafka binding. */
 	hx_outbox_message_init(&sink->base.message, "ce_", source);
 	status = hx_kafka_target_parse(url, &sink->target, err);
 	if (status == HAPAX_OK) {
-		/* A property that is none is told at once. */
+		/* Report an invalid property at once. */
 		rd_kafka_conf_t *conf = make_conf(sink, err);
 
 		if (conf == NULL)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kafka_target.c - the URL of a sink that is Kafka, taken apart.
+ * kafka_target.c - parses the URL of a Kafka sink.
  */
 #include "outbox/sink/kafka_target.h"
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kafka_target.h - the URL of a sink that is Kafka, taken apart.
+ * kafka_target.h - parses the URL of a Kafka sink.
  *
  *	kafka://HOST[:PORT][,HOST[:PORT]...][/TOPIC][?NAME=VALUE&...]
  *
- * Without a topic an event goes to its own. Names are the properties of librdkafka that
+ * Without TOPIC, each event goes to its own topic. Names are the properties of librdkafka that
  * broker/kafka_property.h allows. Values are percent-decoded.
  *
  * Threads: any; the functions keep nothing.
@@ -21,7 +21,7 @@ struct hx_kafka_target {
 	char topic[HX_KAFKA_TOPIC_SIZE]; /* empty: the event's */
 };
 
-/* INVALID with what is wrong; values are never in the message. */
+/* INVALID says what is wrong; the message never contains a value. */
 enum hapax_status hx_kafka_target_parse(
 	const char *text, struct hx_kafka_target *target, struct hapax_error *err);
 

@@ -2,12 +2,11 @@
 /*
  * rabbitmq.c - the sink amqp://: persistent messages, confirmed by the broker one by one.
  *
- *  (1) A row is SENT when its ack was read and it did not come back before: for a quorum
- *      queue that is when a majority has written it.
- *  (2) A message that no queue wanted comes back before its ack; its row is REFUSED.
- *  (3) A broker that closes the channel does not say because of which message. So what is
- *      undecided then is published once more, one by one, and who is alone when it happens
- *      again is the one that is REFUSED.
+ *  (1) A row is SENT when its ack arrives and the message was not returned before. A quorum queue
+ *      sends the ack when a majority has written the message.
+ *  (2) A message that no queue accepts is returned before its ack; its row is REFUSED.
+ *  (3) A broker that closes the channel does not name the message. Undecided rows are therefore
+ *      published again, one by one; a row that causes it alone is REFUSED.
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,14 +20,14 @@
 
 enum {
 	CONNECT_MS = 10 * 1000,
-	READ_EVERY = 64, /* messages: what the broker says is read meanwhile */
+	READ_EVERY = 64, /* messages between reads of the broker's answers */
 };
 
 struct rabbitmq_sink {
 	struct hx_sink base;
 	struct hx_rabbit rabbit;
 	struct hx_rabbit_place place;
-	/* The rows of this call, and each one's message. */
+	/* The rows of this call, and the message of each. */
 	struct hx_outbox_row **rows;
 	size_t row_count;
 	struct hx_rabbit_sent sent[HX_OUTBOX_BATCH_MAX];
@@ -61,7 +60,7 @@ static enum hapax_status sink_open(
 	if (sink == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a sink");
 	sink->base.ops = &hx_sink_rabbitmq_ops;
-	/* As the AMQP binding of CloudEvents has it. */
+	/* The prefix of the CloudEvents AMQP binding. */
 	hx_outbox_message_init(&sink->base.message, "cloudEvents_", source);
 	status = hx_rabbit_place_parse(url, &sink->place, err);
 	if (status != HAPAX_OK)
@@ -71,7 +70,7 @@ static enum hapax_status sink_open(
 	return status;
 }
 
-/* Unless it is connected. */
+/* Connect unless connected. */
 static enum hapax_status connect_within(
 	struct rabbitmq_sink *sink, int64_t wait_ms, struct hapax_error *err)
 {
@@ -106,7 +105,7 @@ static void take_confirm(struct rabbitmq_sink *sink, const struct hx_rabbit_even
 	       NULL) {
 		struct hx_outbox_row *row = sent->owner;
 
-		/* One that came back is refused already. */
+		/* A returned message is already refused. */
 		if (row->outcome != HX_OUTBOX_UNDECIDED)
 			continue;
 		if (event->happening == HX_RABBIT_ACK)
@@ -154,8 +153,8 @@ static void rabbitmq_take(struct rabbitmq_sink *sink, const struct hx_rabbit_eve
 }
 
 /*
- * Take in what has come; with a deadline, wait until everything is decided, and until the
- * broker takes messages again.
+ * Read the answers that have arrived. With a deadline, wait until all rows are decided and the
+ * broker accepts messages again.
  */
 static enum hapax_status read_confirms(
 	struct rabbitmq_sink *sink, int64_t deadline_ns, struct hapax_error *err)
@@ -188,7 +187,7 @@ static enum hapax_status read_confirms(
 
 /* ------------------------------------------------------------------ publish */
 
-/* Send one. INVALID: it is refused, and the next may go. */
+/* Send a row. INVALID: it is refused; continue with the next. */
 static enum hapax_status send_row(struct rabbitmq_sink *sink, size_t index, struct hapax_error *err)
 {
 	struct hx_outbox_row *row = sink->rows[index];
@@ -218,7 +217,7 @@ static enum hapax_status send_row(struct rabbitmq_sink *sink, size_t index, stru
 	return status;
 }
 
-/* Queues are declared before the first message: a call in between would swallow confirms. */
+/* Declare queues before the first message: a call in between would swallow confirms. */
 static enum hapax_status declare_all(
 	struct rabbitmq_sink *sink, struct hx_outbox_row **rows, size_t count,
 	struct hapax_error *err)
@@ -231,14 +230,14 @@ static enum hapax_status declare_all(
 		struct hapax_error why;
 		enum hapax_status status;
 
-		/* A refusal costs a connection: what goes the same way is not asked for again. */
+		/* A refusal costs a connection: do not ask again for the same topic. */
 		if (refused != NULL && hx_bytes_equal(refused->topic, rows[i]->topic)) {
 			hx_sink_decide(rows[i], HX_OUTBOX_REFUSED, "%s", refused->error);
 			continue;
 		}
 		status = hx_rabbit_declare_queue(&sink->rabbit, rows[i]->topic, &why);
 		if (status == HAPAX_ERR_INVALID) {
-			/* Its topic cannot be had; the others' can, on another channel. */
+			/* This queue is unusable; the others need a new channel. */
 			refused = rows[i];
 			hx_sink_decide(rows[i], HX_OUTBOX_REFUSED, "%.*s", 200, why.message);
 			hx_rabbit_close(&sink->rabbit);
@@ -276,7 +275,7 @@ static enum hapax_status send_all(
 	return status;
 }
 
-/* Publish rows together. OK also when the broker closed the channel: is_closed is set then. */
+/* Publish rows together. Also OK if the broker closed the channel: is_closed is then set. */
 static enum hapax_status publish_window(
 	struct rabbitmq_sink *sink, struct hx_outbox_row **rows, size_t count, int64_t deadline_ns,
 	struct hapax_error *err)

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_stream.c - the sink redis://: each event an entry of a stream, many in one go.
+ * redis_stream.c - the sink redis://: each event is an entry of a stream, pipelined.
  *
- *  (1) A row is SENT when the reply to its XADD is an id. What that is worth is up to the server:
- *      with an append only file that is synced always, the entry is on disk.
- *  (2) Replies come in the order of the commands, so each error is of a certain row. What says
- *      something about the server (OOM, READONLY, LOADING ...) is counted against no row;
- *      WRONGTYPE, no stream (create=no) and a value beyond proto-max-bulk-len park it; all else
- *      is tried again.
- *  (3) In a Cluster a row goes to the server of its stream's slot, as far as that is known, else
- *      to any. Where it is told of another one, it goes there, and so do later rows of the slot.
+ *  (1) A row is SENT when the reply to its XADD is an id. Durability depends on the server: with
+ *      appendfsync always, the entry is on disk.
+ *  (2) Replies come in the order of the commands, so each error belongs to a row. Errors of the
+ *      server (OOM, READONLY, LOADING ...) count against no row. WRONGTYPE, a missing stream
+ *      (create=no) and a value beyond proto-max-bulk-len park the row. Any other error is retried.
+ *  (3) In a Cluster a row goes to the server of its stream's slot if known, otherwise to any. On a
+ *      redirect, the row and later rows of the slot go to the named server.
  *
- * The entry: the attributes of the event as fields with "ce_" before their names, Debezium's
- * "id", the row's headers, "content-type", and "data".
+ * The entry: the attributes of the event as fields with the prefix "ce_", Debezium's "id", the
+ * row's headers, "content-type", and "data".
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,42 +29,42 @@
 
 enum {
 	CONNECT_MS = 10 * 1000,
-	AHEAD_SIZE = 1024 * 1024, /* written, and not taken by the server */
+	AHEAD_SIZE = 1024 * 1024, /* written, but not yet accepted by the server */
 	HEAD_SIZE_MAX = 256 * 1024,
 	SERVERS_MAX = 64,
-	HOPS_MAX = 8, /* from server to server */
-	/* What any server takes: proto-max-bulk-len is never smaller. */
+	HOPS_MAX = 8, /* redirects */
+	/* Every server accepts this: proto-max-bulk-len is never smaller. */
 	SAFE_SIZE = 1024 * 1024,
-	/* Whom slots belong to. */
+	/* The owner of a slot without a known server. */
 	NOBODY = 255,
 	/* Replies are ids, errors, and the answer to CONFIG GET. */
 	REPLY_SIZE_MAX = 64 * 1024,
 	INPUT_SIZE_MAX = 4 * 1024 * 1024,
-	/* One event of the largest size, behind as much as is written ahead. */
+	/* One event of the largest size, after all that is written ahead. */
 	OUTPUT_SIZE_MAX = HX_OUTBOX_PAYLOAD_SIZE_MAX + 8 * 1024 * 1024,
 };
 
-/* A row on its way. */
+/* A row that is being published. */
 struct entry {
 	struct hx_outbox_row *row;
 	uint16_t slot;
-	uint8_t asked; /* the server to ask once, as it was told; NOBODY: none */
-	bool is_due;   /* it is to be sent */
+	uint8_t asked; /* the server of an ASK redirect, for one try; or NOBODY */
+	bool is_due;   /* to be sent */
 };
 
 struct server {
 	struct hx_redis_connection connection;
 	struct hx_endpoint endpoint;
-	struct redis_sink *sink; /* NULL: nobody is there */
-	/* What is to be answered, in that order. */
-	struct entry *entries[2 * HX_OUTBOX_BATCH_MAX]; /* NULL: a reply that says nothing */
+	struct redis_sink *sink; /* NULL: unused */
+	/* Expected replies, in order. */
+	struct entry *entries[2 * HX_OUTBOX_BATCH_MAX]; /* NULL: a reply to ignore */
 	size_t sent;
 	size_t answered;
-	int64_t value_size_max; /* that the server takes; 0: it does not tell */
-	struct hapax_error why; /* it is closed */
+	int64_t value_size_max; /* the server's limit; 0: unknown */
+	struct hapax_error why; /* why it is closed */
 	bool is_named;          /* the reply to CLIENT SETNAME has come */
-	bool is_cut;            /* it ends the connection because of what it was sent */
-	bool is_away;           /* it was not reached this time */
+	bool is_cut;            /* the server will close the connection because of a command */
+	bool is_away;           /* could not be reached in this call */
 };
 
 struct redis_sink {
@@ -78,7 +77,7 @@ struct redis_sink {
 	struct hapax_buf head;
 	struct server *servers[SERVERS_MAX];
 	size_t server_count;
-	size_t next; /* server to try, where no better one is known */
+	size_t next; /* server to try if no better one is known */
 	uint8_t owners[HX_REDIS_SLOTS];
 	struct entry entries[HX_OUTBOX_BATCH_MAX];
 	size_t entry_count;
@@ -117,7 +116,7 @@ static enum hapax_status greet(struct hx_redis_connection *connection)
 	return hx_connection_write(&connection->stream, greeting, sizeof(greeting) - 1);
 }
 
-/* ["proto-max-bulk-len", "536870912"]; a user that may not ask gets an error, and goes without. */
+/* ["proto-max-bulk-len", "536870912"]; a user without permission gets an error: no limit known. */
 static void take_size(struct server *server, struct hapax_bytes rest)
 {
 	struct hx_resp_value value;
@@ -163,7 +162,7 @@ static const struct hx_redis_connection_ops connection_ops = {
 	.closed = on_closed,
 };
 
-/* Until it is open, or has failed, which takes no longer than the deadline. */
+/* Wait until it is open or has failed, at most until the deadline. */
 static void connect_server(struct server *server, int64_t deadline_ns)
 {
 	hx_redis_connection_open(&server->connection, &server->endpoint, deadline_ns);
@@ -196,7 +195,7 @@ static void forget_slots(struct redis_sink *sink, uint8_t number)
 			sink->owners[i] = NOBODY;
 }
 
-/* Of a server that nobody talks to and the URL does not name; NOBODY: there is none. */
+/* Free the entry of an idle server that is not in the URL; NOBODY: none. */
 static uint8_t vacate(struct redis_sink *sink)
 {
 	for (size_t i = sink->target.place.endpoint_count; i < sink->server_count; i++) {
@@ -212,7 +211,7 @@ static uint8_t vacate(struct redis_sink *sink)
 	return NOBODY;
 }
 
-/* A place for another server; NOBODY: no memory, or too many. */
+/* An entry for another server; NOBODY: no memory, or too many. */
 static uint8_t make_server(struct redis_sink *sink)
 {
 	if (sink->server_count == SERVERS_MAX)
@@ -223,7 +222,7 @@ static uint8_t make_server(struct redis_sink *sink)
 	return (uint8_t)sink->server_count++;
 }
 
-/* The number of the server at endpoint, which is made known; NOBODY: no memory, or too many. */
+/* The number of the server at endpoint; adds it if new. NOBODY: no memory, or too many. */
 static uint8_t server_at(struct redis_sink *sink, const struct hx_endpoint *endpoint)
 {
 	const struct hx_redis_connection_options options = {
@@ -251,7 +250,7 @@ static uint8_t server_at(struct redis_sink *sink, const struct hx_endpoint *endp
 	memset(server, 0, sizeof(*server));
 	server->endpoint = *endpoint;
 	if (hx_redis_connection_init(&server->connection, &options, server) != HAPAX_OK) {
-		/* Nobody is there, under no name: it may be another's place. */
+		/* Leave the entry unnamed, for another server. */
 		server->endpoint = (struct hx_endpoint){0};
 		return NOBODY;
 	}
@@ -259,7 +258,7 @@ static uint8_t server_at(struct redis_sink *sink, const struct hx_endpoint *endp
 	return number;
 }
 
-/* It is not reached: another one may have its slots. */
+/* The server cannot be reached: another one may own its slots. */
 static void give_up_server(struct redis_sink *sink, uint8_t number, const struct hapax_error *why)
 {
 	be_away(sink, why);
@@ -268,8 +267,8 @@ static void give_up_server(struct redis_sink *sink, uint8_t number, const struct
 }
 
 /*
- * The connection is gone, or everything is answered. Of what was not answered nobody knows,
- * unless the server choked on a command: what stood behind that was never looked at.
+ * The connection is closed, or everything is answered. An unanswered row has an unknown outcome,
+ * unless the server rejected a command: it never read the commands after that.
  */
 static void settle_server(struct redis_sink *sink, uint8_t number)
 {
@@ -295,7 +294,7 @@ static bool open_server(struct redis_sink *sink, uint8_t number, int64_t deadlin
 	if (is_open(server))
 		return !server->is_away;
 	settle_server(sink, number);
-	/* Without a name it is a place that was not taken, for want of memory. */
+	/* sink is NULL if memory ran out in server_at(). */
 	if (server->is_away || server->sink == NULL)
 		return false;
 	connect_server(server, deadline_ns < late_ns ? deadline_ns : late_ns);
@@ -305,7 +304,7 @@ static bool open_server(struct redis_sink *sink, uint8_t number, int64_t deadlin
 	return false;
 }
 
-/* One that is there, of whichever slots. NOBODY: none is. */
+/* Any server that can be reached, whatever its slots. NOBODY: none. */
 static uint8_t any_server(struct redis_sink *sink, int64_t deadline_ns)
 {
 	for (size_t i = 0; i < sink->server_count; i++) {
@@ -320,7 +319,7 @@ static uint8_t any_server(struct redis_sink *sink, int64_t deadline_ns)
 
 /* ------------------------------------------------------------------ replies */
 
-/* "MOVED 3999 127.0.0.1:6381": the server's number. Without a host it is the one that says so. */
+/* "MOVED 3999 127.0.0.1:6381": the server's number. Without a host: the server that replied. */
 static uint8_t redirected_to(struct server *server, struct hapax_bytes text)
 {
 	const char *end = (const char *)text.data + text.size;
@@ -363,7 +362,7 @@ static void redirect(struct server *server, struct entry *entry, struct hapax_by
 		be_away(sink, &why);
 		return;
 	}
-	/* To one that was not reached it goes another time. */
+	/* If that server is unreachable, the row waits for the next call. */
 	entry->is_due = !sink->servers[number]->is_away;
 	if (is_asked)
 		entry->asked = number;
@@ -371,7 +370,7 @@ static void redirect(struct server *server, struct entry *entry, struct hapax_by
 		sink->owners[entry->slot] = number;
 }
 
-/* What is wrong with the server, and not with the row. */
+/* Whether the error concerns the server, not the row. */
 static bool is_of_server(const struct hx_resp_value *value)
 {
 	static const char *const codes[] = {
@@ -401,7 +400,7 @@ static void judge_error(struct server *server, struct entry *entry, struct hapax
 			&why, HAPAX_ERR_UNAVAILABLE, 0, "Redis takes no entries: %.*s", size,
 			(const char *)text.data);
 		be_away(server->sink, &why);
-		/* It may be another server that is behind the name now. */
+		/* The name may now point to another server. */
 		if (hx_resp_is_error(&value, "READONLY"))
 			hx_connection_close(&server->connection.stream, &why);
 	} else if (
@@ -459,7 +458,7 @@ static enum hapax_status put_field(
 	return status == HAPAX_OK ? hx_resp_put_bulk(head, value) : status;
 }
 
-/* Up to the fields. */
+/* The command up to the fields. */
 static enum hapax_status put_command(
 	struct redis_sink *sink, const struct hx_outbox_row *row, size_t field_count)
 {
@@ -483,11 +482,11 @@ static enum hapax_status put_command(
 	return status == HAPAX_OK ? hx_resp_put_text(head, "*") : status;
 }
 
-/* All but the payload. False: no entry can be made of the row, and it is refused. */
+/* All but the payload. False: the row does not fit an entry, and is refused. */
 static bool write_head(struct redis_sink *sink, struct hx_outbox_row *row)
 {
 	struct hx_outbox_message *message = &sink->base.message;
-	size_t skipped = HX_OUTBOX_FIELDS_MAX; /* a header that says what the row does */
+	size_t skipped = HX_OUTBOX_FIELDS_MAX; /* a header that repeats the row's content type */
 	size_t count;
 	enum hapax_status status;
 
@@ -537,7 +536,7 @@ static bool is_late(struct redis_sink *sink, int64_t deadline_ns, int64_t *ret_l
 	return true;
 }
 
-/* Let the server take what is written, down to some of it. False: it does not. */
+/* Wait until the server has read enough of the output. False: it does not. */
 static bool pace(struct redis_sink *sink, struct server *server, int64_t deadline_ns)
 {
 	int64_t left_ns;
@@ -576,9 +575,9 @@ static bool write_entry(struct redis_sink *sink, struct server *server, struct e
 static void read_replies(struct redis_sink *sink, int64_t deadline_ns);
 
 /*
- * One that may be too large for a server that does not tell how much it takes. It would end the
- * connection, and what it says about that may get lost with it; so the row goes alone, and if it
- * was not answered, it is the one that it is counted against.
+ * Send a row that may be too large for a server with an unknown limit. Such a server closes the
+ * connection, and its error may get lost. The row therefore goes alone, and fails if it gets no
+ * answer.
  */
 static void send_risky(
 	struct redis_sink *sink, struct server *server, struct entry *entry, int64_t deadline_ns)
@@ -598,7 +597,7 @@ static void send_risky(
 			size);
 }
 
-/* Send a row to its server. What cannot be sent stays undecided, or is refused. */
+/* Send a row to its server. A row that cannot be sent stays undecided, or is refused. */
 static void send_entry(struct redis_sink *sink, struct entry *entry, int64_t deadline_ns)
 {
 	uint8_t number = entry->asked != NOBODY ? entry->asked : sink->owners[entry->slot];
@@ -626,7 +625,7 @@ static void send_entry(struct redis_sink *sink, struct entry *entry, int64_t dea
 	if (!write_head(sink, row))
 		return;
 	if (!write_entry(sink, server, entry)) {
-		/* Half a command is on its way: nothing can follow it. */
+		/* Half a command was written: nothing can follow it. */
 		close_server(server);
 		give_up_server(sink, number, &server->why);
 		return;
@@ -634,7 +633,7 @@ static void send_entry(struct redis_sink *sink, struct entry *entry, int64_t dea
 	(void)pace(sink, server, deadline_ns);
 }
 
-/* Until every reply has come. */
+/* Wait for all replies. */
 static void read_replies(struct redis_sink *sink, int64_t deadline_ns)
 {
 	for (size_t i = 0; i < sink->server_count; i++) {
@@ -678,12 +677,12 @@ static enum hapax_status sink_publish(
 	bool is_done = false;
 
 	begin_publish(sink, rows, count);
-	/* What has come since is taken in first: that a connection is gone, above all. */
+	/* Process pending input first, above all closed connections. */
 	hx_reactor_turn(&sink->reactor, 0);
 	for (int hop = 0; hop < HOPS_MAX && !is_done; hop++) {
 		is_done = true;
 		for (size_t i = 0; i < count; i++) {
-			/* The only server there is takes no more. */
+			/* The only server is unavailable. */
 			if (!sink->entries[i].is_due || (sink->is_away && !is_cluster))
 				continue;
 			is_done = false;
@@ -716,7 +715,7 @@ static void sink_close(struct hx_sink *base)
 	}
 	if (sink->has_reactor) {
 		hx_resolver_done(&sink->resolver);
-		/* An answer of the resolver that nobody waits for. */
+		/* Drop a pending answer of the resolver. */
 		hx_reactor_turn(&sink->reactor, 0);
 		hx_reactor_done(&sink->reactor);
 	}

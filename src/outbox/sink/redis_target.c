@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_target.c - the URL of a sink that is Redis Streams, taken apart.
+ * redis_target.c - parses the URL of a Redis Streams sink.
  */
 #include "outbox/sink/redis_target.h"
 

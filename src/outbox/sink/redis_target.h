@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_target.h - the URL of a sink that is Redis Streams, taken apart.
+ * redis_target.h - parses the URL of a Redis Streams sink.
  *
  *	redis://[user[:password]@]host[:port][/db][/stream][?option=value&...]
- *	rediss://..., redis+cluster://..., rediss+cluster://...   as of a store
+ *	rediss://..., redis+cluster://..., rediss+cluster://...   as for a store
  *	redis+unix:PATH[?option=value&...]
  *
- * A first part of the path that is a number is a database. Without a stream an event goes to
- * the one that is named as its topic. Options: stream=NAME, db=N, maxlen=N (a stream is trimmed
- * to about so many entries), create=no (streams that are not there are not made), and for TLS
- * ca=FILE, cert=FILE, key=FILE.
+ * If the first part of the path is a number, it is a database. Without a stream, each event goes to
+ * the stream named like its topic. Options: stream=NAME, db=N, maxlen=N (trim a stream to about so
+ * many entries), create=no (do not create missing streams), and for TLS ca=FILE, cert=FILE,
+ * key=FILE.
  *
  * Threads: any; the functions keep nothing.
  */
@@ -27,11 +27,11 @@
 struct hx_redis_target {
 	struct hx_redis_place place;
 	char stream[HX_OUTBOX_TEXT_SIZE_MAX + 1]; /* empty: the topic */
-	int64_t length_max;                       /* 0: it is not trimmed */
+	int64_t length_max;                       /* 0: not trimmed */
 	bool creates;
 };
 
-/* INVALID with what is wrong; the password is never in the message. */
+/* INVALID says what is wrong; the message never contains the password. */
 enum hapax_status hx_redis_target_parse(
 	const char *text, struct hx_redis_target *ret_target, struct hapax_error *err);
 

@@ -225,7 +225,7 @@ static enum hapax_status undo(struct hx_outbox_sqlite *outbox)
 {
 	char sql[96];
 
-	/* SQLite may have ended it by itself. */
+	/* SQLite may have ended the transaction by itself. */
 	if (sqlite3_get_autocommit(outbox->db) != 0)
 		return HAPAX_OK;
 	if (outbox->depth == 0) {
@@ -251,7 +251,7 @@ static enum hapax_status outbox_savepoint(
 	return HAPAX_ERR_INVALID;
 }
 
-/* As hapax_outbox_backlog() in outbox_postgres.sql, and what was sent. */
+/* Like hapax_outbox_backlog() in outbox_postgres.sql, plus the sent rows. */
 static enum hapax_status outbox_status(
 	struct hapax_outbox *base, bool with_sent, struct hapax_outbox_status *status,
 	struct hapax_error *err)
@@ -333,7 +333,7 @@ static struct hx_outbox_sqlite *outbox_new(bool with_reactor, struct hapax_error
 	return outbox;
 }
 
-/* 0: there is no outbox. */
+/* 0: no outbox. */
 static enum hapax_status read_version(
 	struct hx_outbox_sqlite *outbox, int64_t *ret_version, struct hapax_error *err)
 {
@@ -359,7 +359,7 @@ static enum hapax_status read_version(
 	return HAPAX_OK;
 }
 
-/* Events are added to an older one, too: applications need not wait for who brings it up to date. */
+/* Adding works on older versions, too: applications need not wait for the migration. */
 static enum hapax_status see_outbox(struct hx_outbox_sqlite *outbox, struct hapax_error *err)
 {
 	int64_t version = 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outbox_sqlite.h - a connection to the SQLite database in which an outbox lies.
+ * outbox_sqlite.h - a connection to the SQLite database of an outbox.
  *
- * Functions return SQLite's codes; what they mean to a caller is said where a transaction
- * ends (hx_outbox_sqlite_error()).
+ * Functions return SQLite's codes; hx_outbox_sqlite_error() translates them for the caller at the
+ * end of a transaction.
  *
  * Threads: one at a time.
  */
@@ -23,10 +23,10 @@ struct hx_outbox_sqlite {
 	bool is_joined;
 	unsigned depth; /* of nested savepoints */
 	struct hx_uuid7 ids;
-	sqlite3_stmt *add; /* prepared when it is first needed */
+	sqlite3_stmt *add; /* prepared on first use */
 };
 
-/* The partition of a text, in SQL. Every user of a database has to use the same one. */
+/* The partition of a text, in SQL. Every user of a database must use the same one. */
 #define HX_OUTBOX_SQLITE_PART(key)                                 \
 	"((unicode(substr(" key ", -1)) * 7 + unicode(substr(" key \
 	", -2)) * 3 + unicode(substr(" key ", -3)) + length(" key ")) & 63)"
@@ -35,23 +35,23 @@ int64_t hx_outbox_sqlite_now_ms(void);
 
 int hx_outbox_sqlite_exec(struct hx_outbox_sqlite *outbox, const char *sql);
 
-/* A statement with numbers and texts; the first column of its first row is *ret_number. */
+/* Run a statement with numbers and texts; *ret_number gets the first column of the first row. */
 int hx_outbox_sqlite_run(
 	struct hx_outbox_sqlite *outbox, const char *sql, const char *types,
 	const void *const *values, int64_t *ret_number);
 
-/* Describe a failure; what is past tense. in_commit: nobody may know whether it counts. */
+/* Describe a failure; what is in the past tense. in_commit: the outcome may be unknown. */
 enum hapax_status hx_outbox_sqlite_error(
 	struct hx_outbox_sqlite *outbox, int code, bool in_commit, const char *what,
 	struct hapax_error *err);
 
-/* BEGIN IMMEDIATE, COMMIT, and ROLLBACK of whatever is open. */
+/* BEGIN IMMEDIATE, COMMIT, and ROLLBACK of any open transaction. */
 enum hapax_status hx_outbox_sqlite_begin(
 	struct hx_outbox_sqlite *outbox, const char *what, struct hapax_error *err);
 enum hapax_status hx_outbox_sqlite_end(
 	struct hx_outbox_sqlite *outbox, int code, const char *what, struct hapax_error *err);
 
-/* Of sqlite_manage.c. */
+/* In outbox_sqlite_manage.c. */
 enum hapax_status hx_outbox_sqlite_retry(
 	struct hapax_outbox *base, const char *id, const char *ordering_key, uint64_t *count,
 	struct hapax_error *err);
@@ -67,13 +67,13 @@ enum hapax_status hx_outbox_sqlite_adopt(
 	struct hapax_outbox *base, const struct hapax_outbox_table *table, bool with_existing,
 	uint64_t *count, struct hapax_error *err);
 
-/* Rows that waited behind a parked one, and now behind none, are pending again. */
+/* Make rows pending again that no longer wait behind a parked one. */
 int hx_outbox_sqlite_release(struct hx_outbox_sqlite *outbox);
 
-/* Tables that were taken over and are gone are told nothing any more. */
+/* Stop updating adopted tables that no longer exist. */
 int hx_outbox_sqlite_forget_lost(struct hx_outbox_sqlite *outbox);
 
-/* Of sqlite_relay.c. */
+/* In outbox_sqlite_relay.c. */
 enum hapax_status hx_outbox_sqlite_renew(
 	struct hapax_outbox *base, const char *relay, const char *owner, int64_t lease_ms,
 	bool is_idle, unsigned *ret_partitions, struct hapax_error *err);

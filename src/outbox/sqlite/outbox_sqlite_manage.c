@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outbox_sqlite_manage.c - what people do with an outbox in SQLite. As outbox_postgres.sql: see there.
+ * outbox_sqlite_manage.c - administration of an outbox in SQLite; see outbox_postgres.sql.
  */
 #include <string.h>
 
@@ -88,7 +88,7 @@ enum hapax_status hx_outbox_sqlite_purge(
 		: hx_outbox_sqlite_error(outbox, code, true, "nothing was purged", err);
 }
 
-/* Each "@@" as the database that the outbox is in. */
+/* Replace each "@@" with the outbox's database. */
 static char *in_main(const char *sql)
 {
 	sqlite3_str *text = sqlite3_str_new(NULL);
@@ -190,7 +190,7 @@ static enum hapax_status check_columns(
 		: hx_outbox_sqlite_error(outbox, code, false, "the table was not read", err);
 }
 
-/* The id of its event: as text, and if it is a number, behind the name of the table. */
+/* The event's id: the row's id as text; a number gets the table's name as prefix. */
 static char *id_sql(const struct hapax_outbox_table *table, const char *from)
 {
 	return sqlite3_mprintf(
@@ -199,7 +199,7 @@ static char *id_sql(const struct hapax_outbox_table *table, const char *from)
 		from, table->id, table->table, from, table->id, from, table->id);
 }
 
-/* What a row of the table becomes; from says where its columns come from. */
+/* The INSERT that turns a row of the table into an event; from names the source of its columns. */
 static char *insert_sql(const struct hapax_outbox_table *table, const char *from)
 {
 	char *key = table->ordering_key == NULL
@@ -228,7 +228,7 @@ static char *insert_sql(const struct hapax_outbox_table *table, const char *from
 	return sql;
 }
 
-/* sql is freed. */
+/* Frees sql. */
 static int exec_made(struct hx_outbox_sqlite *outbox, char *sql)
 {
 	int code = sql == NULL ? SQLITE_NOMEM : hx_outbox_sqlite_exec(outbox, sql);
@@ -248,7 +248,7 @@ int hx_outbox_sqlite_forget_lost(struct hx_outbox_sqlite *outbox)
 	for (;;) {
 		sqlite3_stmt *statement = NULL;
 		char *drop = NULL;
-		/* A trigger that is wrong shows when a statement that fires it is read. */
+		/* An invalid trigger shows only when a statement that fires it is prepared. */
 		int code = sqlite3_prepare_v2(outbox->db, probe, -1, &statement, NULL);
 
 		(void)sqlite3_finalize(statement);
@@ -267,7 +267,7 @@ int hx_outbox_sqlite_forget_lost(struct hx_outbox_sqlite *outbox)
 	}
 }
 
-/* How its id is found by what is text here: by its index, unless it may be text, and is not. */
+/* How to compare the id with text: by its index, unless the column has no type affinity. */
 static char *compare_id(struct hx_outbox_sqlite *outbox, const struct hapax_outbox_table *table)
 {
 	const void *values[] = {table->table, table->id};
@@ -319,7 +319,7 @@ static int take_existing(
 	char *when = table->status == NULL
 		? sqlite3_mprintf("true")
 		: sqlite3_mprintf("t.\"%w\" = %Q", table->status, table->pending);
-	/* The second is how an earlier version named those whose ids are numbers. */
+	/* An earlier version gave numeric ids the second form. */
 	int code = exec_made(
 		outbox,
 		sqlite3_mprintf(

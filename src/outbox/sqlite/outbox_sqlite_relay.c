@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * outbox_sqlite_relay.c - what a relay asks of an outbox in SQLite. As outbox_postgres.sql: see there.
+ * outbox_sqlite_relay.c - the operations of a relay on an outbox in SQLite; see
+ * outbox_postgres.sql.
  */
 #include <stdio.h>
 #include <string.h>
@@ -9,8 +10,8 @@
 #include "outbox/sqlite/outbox_sqlite.h"
 
 enum {
-	PAYLOAD_COLUMN = 12, /* of what a relay fetches */
-	/* Headers may be that long; a row of the largest fits into a batch that is empty. */
+	PAYLOAD_COLUMN = 12, /* in the relay's query */
+	/* The longest headers fit; a row of the largest size fits into an empty batch. */
 	COLUMN_SIZE_MAX = 2 * HX_OUTBOX_HEADERS_SIZE_MAX + 1,
 };
 
@@ -19,7 +20,7 @@ static struct hx_outbox_sqlite *outbox_sqlite_relay_of(struct hapax_outbox *outb
 	return (struct hx_outbox_sqlite *)outbox;
 }
 
-/* Take what is free of a share of the partitions, or give back what is above it. */
+/* Take free partitions up to the relay's share, or give back those above it. */
 static int level(
 	struct hx_outbox_sqlite *outbox, const char *relay, int64_t now_ms, int64_t until_ms,
 	int64_t *count)
@@ -129,7 +130,7 @@ enum hapax_status hx_outbox_sqlite_settle(
 			"SELECT count(*) FROM main.hapax_outbox INDEXED BY hapax_outbox_held WHERE held = 1"
 			" AND state = 2",
 			"", NULL, &parked);
-	/* All that is pending is gone through only where something is parked. */
+	/* Scan all pending rows only if some row is parked. */
 	if (code == SQLITE_OK && parked > 0)
 		code = hx_outbox_sqlite_run(
 			outbox,
@@ -173,8 +174,8 @@ void hx_outbox_sqlite_wait(struct hapax_outbox *outbox, int64_t wait_ns)
 /* ------------------------------------------------------------------ fetch */
 
 /*
- * Keep a column in memory; *ret is where, from 1, and how much. It becomes a pointer when
- * memory has stopped growing. What is longer than any text may be is cut: it is refused so, too.
+ * Copy a column to memory. *ret gets its offset, from 1, and size; the offset becomes a pointer
+ * when memory has stopped growing. Text beyond the limit is cut: the row is refused anyway.
  */
 static enum hapax_status outbox_sqlite_relay_keep(
 	struct hapax_buf *memory, sqlite3_stmt *statement, int column, struct hapax_bytes *ret)
@@ -259,7 +260,7 @@ enum hapax_status hx_outbox_sqlite_fetch(
 	if (code == SQLITE_OK)
 		code = sqlite3_bind_int64(statement, 3, (int64_t)limit);
 	while (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
-		/* What does not fit waits for the next batch. */
+		/* A row that does not fit waits for the next batch. */
 		if (read_row(&batch->rows[batch->count], statement, &batch->memory) != HAPAX_OK)
 			break;
 		payload += batch->rows[batch->count++].payload.size;
@@ -279,9 +280,9 @@ enum hapax_status hx_outbox_sqlite_fetch(
 /* ------------------------------------------------------------------ mark */
 
 /*
- * A table whose rows are told that they were sent (hx_outbox_sqlite_adopt()) may not take that,
- * or be gone. That must not keep the outbox from marking: the row forgets where it came from, and
- * says so. Without the table its trigger goes, too: SQLite lets nobody past it.
+ * The trigger that reports a sent row to its adopted table (hx_outbox_sqlite_adopt()) may fail, or
+ * the table may be gone. The outbox must still mark the row: it clears origin and says so in error.
+ * If the table is gone, its trigger is dropped, because SQLite cannot bypass it.
  */
 static int mark_untold(
 	struct hx_outbox_sqlite *outbox, const struct hx_outbox_row *row, int64_t now_ms)
