@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * daemon.h - what the parts of the daemon share; for serve/ only.
+ * daemon.h - state that the parts of the daemon share; for serve/ only.
  *
- * The control loop, on the main thread, has the admin door, signals and reloads: what
- * may take a moment there holds no event up. It never waits for the store, so that signals
- * and probes are answered while that is away; store_view.h waits instead. Leases are looked after by the first of
- * the gateway's loops, which never blocks.
+ * The control loop, on the main thread, has the admin door, signals and reloads: slow work there
+ * delays no event. It never waits for the store, so signals and probes are answered while the store
+ * is unavailable; store_view.h waits instead. The first of the gateway's loops, which never blocks,
+ * renews leases.
  */
 #ifndef HX_SERVE_DAEMON_DAEMON_H
 #define HX_SERVE_DAEMON_DAEMON_H
@@ -53,10 +53,10 @@ struct hx_serve {
 	const char *folder;      /* for large bodies; NULL: /tmp */
 	struct hx_memory memory; /* set before the first loop */
 	struct hx_config_current current;
-	struct hx_config *config; /* the control loop's own; kept */
+	struct hx_config *config; /* the control loop's own reference */
 	struct hx_store_stack stack;
-	struct hapax_store *store; /* the uppermost of them */
-	bool can_latch;            /* it may fail for good */
+	struct hapax_store *store; /* the topmost layer */
+	bool can_latch;            /* it may fail permanently */
 	struct hx_store_view view;
 	struct hapax_processor *processor;
 	struct hx_logger *log;
@@ -67,13 +67,13 @@ struct hx_serve {
 	struct hx_exporter exporter; /* of spans; off without traces.endpoint */
 	struct hx_outbox_relay outbox;
 	struct hx_consumers consumers;
-	struct hx_tls_context *tls; /* of upstreams; NULL while none needs it */
-	struct hx_tls_set door_tls; /* of those who come */
+	struct hx_tls_context *tls; /* for upstreams; NULL until one needs it */
+	struct hx_tls_set door_tls; /* for incoming connections */
 
-	struct hx_resp_service resp; /* of the Redis door; options.store NULL: it is off */
+	struct hx_resp_service resp; /* of the Redis door; options.store NULL: off */
 	struct hx_resp_user *resp_users;
 	struct hx_worker jobs;         /* of all loops: pieces of jobs take turns */
-	struct hx_config *resp_config; /* that they are of; kept */
+	struct hx_config *resp_config; /* the configuration of resp; kept */
 
 	struct hx_descriptors descriptors; /* set before the first loop */
 	struct hx_loop *loops;
@@ -82,26 +82,26 @@ struct hx_serve {
 
 	struct hx_reactor reactor; /* the control loop's */
 	struct hx_signals signals;
-	struct hx_service service; /* what the service manager is told */
+	struct hx_service service; /* the state for the service manager */
 	struct hx_http_server admin;
-	struct hx_api *api;          /* behind that door */
-	struct hx_feed *feed;        /* written by the loops; behind them the API, then consumers */
-	struct hapax_buf page;       /* what the admin door is about to say */
-	struct hx_admin_wait *waits; /* requests there that wait for the store, in order */
-	struct hx_timer wait_timer;  /* when the first of them has waited long enough */
+	struct hx_api *api;          /* behind the admin door */
+	struct hx_feed *feed;        /* writers: the loops, then the API, then consumers */
+	struct hapax_buf page;       /* the next page of the admin door */
+	struct hx_admin_wait *waits; /* admin requests that wait for the store, in order */
+	struct hx_timer wait_timer;  /* deadline of the first of them */
 	struct hx_timer drain_timer;
 	struct hx_timer chore_timer; /* once a second */
 	struct hx_duplicate_watch *watch;
-	unsigned chores; /* seconds that were counted */
+	unsigned chores; /* seconds counted */
 	struct hx_task idle_task;
 	struct hx_task suspect_task;
-	int64_t suspected_ns; /* when the store was asked last because of that */
-	bool is_suspected;    /* it is to be asked again in a moment */
+	int64_t suspected_ns; /* when the store was last asked because of a suspicion */
+	bool is_suspected;    /* it will be asked again soon */
 	struct hx_task told_task;
 	struct hx_timer tick_timer; /* of the first loop */
 	struct hx_task tick_task;
 	struct hx_quota tenants;     /* requests in progress */
-	struct hx_peers peers;       /* what addresses have of the doors */
+	struct hx_peers peers;       /* counts of addresses at the doors */
 	_Atomic unsigned idle_count; /* loops and backgrounds that have ended */
 	_Atomic unsigned is_latched;
 	_Atomic unsigned is_draining;
@@ -112,18 +112,18 @@ struct hx_serve {
 	int64_t reloaded_ms;
 };
 
-/* What of the settings in force can hardly be meant: a line of the log each. */
+/* Logs a line for each setting in force that is probably a mistake. */
 void hx_serve_say_config(struct hx_serve *serve);
 
-/* How it stands, into the log. */
+/* Logs the state of the daemon. */
 void hx_serve_say_state(struct hx_serve *serve);
 
 /* A loop has drained, or a background has ended. Threads: any. */
 void hx_serve_idle(struct hx_serve *serve);
 
 /*
- * What is done beside the doors: backgrounds.c. Each says that it is idle after drain. Join
- * follows it; false: one has not ended by deadline_ns.
+ * The work besides the doors: backgrounds.c. Each task reports idle after drain. Join follows
+ * drain; false: a task has not ended by deadline_ns.
  */
 size_t hx_serve_background_count(void);
 enum hapax_status hx_serve_start_backgrounds(struct hx_serve *serve, struct hapax_error *err);
@@ -132,21 +132,19 @@ void hx_serve_drain_backgrounds(struct hx_serve *serve);
 bool hx_serve_join_backgrounds(struct hx_serve *serve, int64_t deadline_ns);
 
 /*
- * The store did not say what it did: has it failed for good? Then the daemon drains and
- * ends, because only a new start finds out. Threads: any.
+ * The store gave an uncertain answer: check whether it failed permanently. If so, the daemon drains
+ * and ends, because only a restart can find out. Threads: any.
  */
 void hx_serve_suspect(struct hx_serve *serve);
 
-/*
- * Open the Redis door on every loop, if it is not off. find_address reads a door's address.
- */
+/* Opens the Redis door on every loop, unless it is off. find_address reads a door's address. */
 typedef enum hapax_status hx_find_address_fn(
 	const struct hx_config_door *door, const char *setting, struct hx_address *ret_address,
 	struct hapax_error *err);
 enum hapax_status hx_serve_open_resp(
 	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err);
 
-/* A TLS handshake of a door did not succeed; cells are those of the thread. Threads: any. */
+/* A TLS handshake of a door failed; cells are those of the thread. Threads: any. */
 void hx_serve_unsecured(
 	struct hx_serve *serve, struct hx_cells *cells, const char *door, const char *client,
 	const struct hapax_error *why);
@@ -154,7 +152,7 @@ void hx_serve_unsecured(
 /* Once a second. */
 void hx_serve_refresh_resp(struct hx_serve *serve);
 
-/* The loops have ended. False: the store is still being asked, and must not be closed. */
+/* The loops have ended. False: a question to the store is pending, and it must not be closed. */
 bool hx_serve_stop_resp(struct hx_serve *serve, int64_t deadline_ns);
 
 /* Every loop is done. */
@@ -165,12 +163,12 @@ enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *
 bool hx_serve_handle_api(struct hx_serve *serve, struct hx_http_exchange *exchange);
 void hx_serve_api_gone(struct hx_http_exchange *exchange);
 
-/* Read the configuration again; on failure it stays as it was. */
+/* Reads the configuration again; after a failure it stays as it was. */
 enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *err);
 
 /*
- * The admin door: admin_door.c opens it, admin.c answers. identify returns false when an
- * address has sent too many wrong tokens: then it was told so (429), and the exchange is gone.
+ * The admin door: admin_door.c opens it, admin.c answers. identify returns false if an address has
+ * sent too many wrong tokens: then it has answered 429, and the exchange is gone.
  */
 bool hx_admin_identify(
 	struct hx_serve *serve, struct hx_http_exchange *exchange,
@@ -179,10 +177,13 @@ enum hapax_status hx_serve_open_admin(
 	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err);
 void hx_admin_handle(struct hx_http_exchange *exchange);
 
-/* The store has answered the question of that number: who waited for it is answered, too. */
+/*
+ * The store has answered the question with that number: the requests that waited for it are
+ * answered.
+ */
 void hx_admin_told(struct hx_serve *serve, uint64_t answered);
 
-/* Of wait_timer: it takes too long. */
+/* For wait_timer: the wait takes too long. */
 void hx_admin_wait_timer(struct hx_timer *timer);
 
 #endif

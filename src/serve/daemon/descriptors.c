@@ -6,7 +6,7 @@
 #include "observe/logger/logger.h"
 
 enum {
-	/* What the daemon has open while nobody is there, generously. */
+	/* The descriptors of an idle daemon, generously. */
 	OWN = 64,
 	OWN_OF_A_LOOP = 8,
 
@@ -33,11 +33,11 @@ void hx_descriptors_init(struct hx_descriptors *descriptors, uint64_t limit, siz
 	uint64_t kept = most(least(limit / 2, HX_DESCRIPTORS_KEPT_MAX), own);
 
 	descriptors->limit = limit;
-	/* With next to nothing there is no right answer, but somebody has to be let in. */
+	/* With hardly any descriptors no answer is right, but some client must be admitted. */
 	descriptors->doors = most(limit > kept ? limit - kept : 0, limit / 4);
 }
 
-/* What config says of a door; 0: no limit. */
+/* The configured limit of a door; 0: no limit. */
 static uint64_t wanted(const struct hx_config *config, enum hx_door door)
 {
 	return door == HX_DOOR_RESP ? config->resp.max_connections : config->http.max_connections;
@@ -48,7 +48,7 @@ static uint64_t admin_of(const struct hx_descriptors *descriptors)
 	return least(ADMIN_MAX, descriptors->doors / ADMIN_PART);
 }
 
-/* What a door could use of room, which is for all but the admin door. */
+/* The share of room that a door could use; room excludes the admin door. */
 static uint64_t claim_of(const struct hx_config *config, enum hx_door door, uint64_t room)
 {
 	uint64_t max = wanted(config, door);
@@ -87,7 +87,7 @@ uint64_t hx_descriptors_per_address(
 		return least(max, most(has / PART_PER_ADDRESS, 1));
 	if (wanted(config, door) == 0 || has >= wanted(config, door))
 		return max;
-	/* What is low anyway is as it was set. */
+	/* A limit that is already low stays. */
 	scaled = (uint64_t)((double)max * (double)has / (double)wanted(config, door));
 	return most(most(scaled, least(max, has / PART_PER_ADDRESS)), 1);
 }
@@ -96,7 +96,7 @@ void hx_descriptors_say(
 	const struct hx_descriptors *descriptors, const struct hx_config *config,
 	struct hx_logger *log)
 {
-	/* Not the doors' own names: scripts look for those in the line "ready". */
+	/* Not the names of the doors: scripts look for those in the line "ready". */
 	static const char *const names[] = {
 		"gateway_connections", "proxy_connections", "resp_connections"};
 	struct hx_logger_field fields[1 + HX_COUNT(limited)] = {

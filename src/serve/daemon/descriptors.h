@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * descriptors.h - how many connections the doors may have, so that descriptors are left.
+ * descriptors.h - limits the connections of the doors, so that descriptors remain.
  *
- * Whoever comes takes one, and so does what is done for them: a connection to the upstream, a
- * file for a large body, the store's own. Doors that took all of them would leave the daemon
- * with requests that it cannot forward and an admin door that nobody gets through. So half of
- * what the system allows, at most HX_DESCRIPTORS_KEPT_MAX, is not for the doors:
+ * Every client takes a descriptor, and so does its request: a connection to the upstream, a file
+ * for a large body, the store's own. If doors took all of them, the daemon could not forward
+ * requests, and its admin door would be unreachable. So half of the system's limit, at most
+ * HX_DESCRIPTORS_KEPT_MAX, is not for the doors:
  *
- *	what the system allows ─┬─ kept: upstreams, files, store, loops
- *	                        └─ doors ─┬─ an eighth: admin
- *	                                  └─ the rest: gateway, proxy, Redis door
+ *	limit of the system ─┬─ kept: upstreams, files, store, loops
+ *	                     └─ doors ─┬─ an eighth: admin
+ *	                               └─ the rest: gateway, proxy, Redis door
  *
- * Limits of the configuration that fit in there hold; else each door has its part of it.
+ * Configured limits that fit apply; otherwise each door gets its share.
  *
  * Threads: any, once it is made.
  */
@@ -30,29 +30,29 @@ struct hx_logger;
 enum { HX_DESCRIPTORS_KEPT_MAX = 4096 };
 
 struct hx_descriptors {
-	uint64_t limit;              /* what the system allows */
-	uint64_t doors;              /* of these, for those who come */
-	bool is_open[HX_DOOR_COUNT]; /* which doors there are; admin counts always */
+	uint64_t limit;              /* limit of the system */
+	uint64_t doors;              /* the part for clients */
+	bool is_open[HX_DOOR_COUNT]; /* the doors that exist; admin always counts */
 };
 
-/* is_open is set by the caller. */
+/* The caller sets is_open. */
 void hx_descriptors_init(struct hx_descriptors *descriptors, uint64_t limit, size_t loop_count);
 
-/* The connections that a door may have by config, all loops together; never 0. */
+/* The connections that a door may have under config, on all loops together; never 0. */
 uint64_t hx_descriptors_connections(
 	const struct hx_descriptors *descriptors, const struct hx_config *config,
 	enum hx_door door);
 
 /*
- * The connections that one address may have of them: its setting, by as much less as the door has
- * less than its own, but no less than an eighth of what it has; of the admin door an eighth at
- * most. 0: no limit.
+ * The connections that one address may have at a door: its setting, reduced in proportion to the
+ * door's own limit, but at least an eighth of that limit. At the admin door it is at most an
+ * eighth. 0: no limit.
  */
 uint64_t hx_descriptors_per_address(
 	const struct hx_descriptors *descriptors, const struct hx_config *config,
 	enum hx_door door);
 
-/* Say it in the log, if a door has fewer than config says. */
+/* Logs it if a door has fewer than configured. */
 void hx_descriptors_say(
 	const struct hx_descriptors *descriptors, const struct hx_config *config,
 	struct hx_logger *log);

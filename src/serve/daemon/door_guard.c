@@ -5,7 +5,7 @@
 #include "net/address.h"
 #include "observe/logger/logger.h"
 
-/* Is anybody at all told apart from everybody? */
+/* Whether the door distinguishes any clients. */
 static bool knows_clients(
 	const struct hx_config *config, enum hx_config_tls_index index, bool speaks_tls)
 {

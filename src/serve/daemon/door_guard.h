@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * door_guard.h - may a door be open to other machines, as it is configured?
+ * door_guard.h - checks whether a door, as configured, may be open to other machines.
  *
- * Whoever reaches the admin or the Redis door can read the ledger or write it. Such a door
- * on an address that others reach has to know them: by tokens, by users, or by
- * certificates that TLS requires. What it knows them by should not be read on the way:
- * without TLS there is a warning. Gateways take events from whom they may, and warn.
+ * A client of the admin or the Redis door can read or write the ledger. If such a door is reachable
+ * from other machines, it must identify clients: by tokens, by users, or by certificates that TLS
+ * requires. Without TLS the credentials could be read in transit, so there is a warning. Gateways
+ * may accept events from any sender, with a warning.
  *
  * Threads: the control loop's.
  */
@@ -20,8 +20,8 @@ struct hx_address;
 struct hx_logger;
 
 /*
- * INVALID: no, with what to do about it. speaks_tls: as it is open, which a reload does not
- * change. log may be NULL: nobody wants warnings.
+ * INVALID: it may not, with a hint. speaks_tls: as the door is open now; a reload does not change
+ * it. log may be NULL: no warnings.
  */
 enum hapax_status hx_door_guard(
 	const struct hx_config *config, enum hx_config_tls_index index,

@@ -15,7 +15,7 @@
 #include "serve/http/tally.h"
 
 enum {
-	/* Turns until everything that was closed has gone. */
+	/* Turns until all closed connections are gone. */
 	LAST_TURNS_MAX = 1000,
 };
 
@@ -64,7 +64,7 @@ static void beat(struct hx_task *task)
 
 void hx_loop_beat(struct hx_loop *loop)
 {
-	/* One that did not come yet stays: since when it waits is what is wanted. */
+	/* Do not repost a pending beat: its age is the measurement. */
 	if (atomic_load(&loop->beat_ns) != INT64_MAX)
 		return;
 	atomic_store(&loop->beat_ns, hx_clock_mono_ns());
@@ -123,7 +123,7 @@ static enum hx_door door_of(const struct hx_http_server *server)
 	return server == &loop->proxy ? HX_DOOR_PROXY : HX_DOOR_GATEWAY;
 }
 
-/* The limit that is in force now; connections that are there already stay. */
+/* Applies the limit in force; existing connections stay. */
 static enum hapax_status admit(
 	struct hx_http_server *server, const char *client, bool *ret_is_counted)
 {
@@ -200,7 +200,7 @@ static void unsecured(
 		loop->serve, loop->cells, hx_config_tls_name(tls_of(loop, server)), client, why);
 }
 
-/* The part of one loop in what all of them may have; 0 is no limit. */
+/* One loop's share of a common limit; 0 is no limit. */
 static size_t share(const struct hx_loop *loop, uint64_t max)
 {
 	size_t loops = loop->serve->loop_count;
@@ -227,7 +227,7 @@ static struct hx_http_server_options door_options(
 			 .head_max = (uint32_t)http->max_head,
 			 .field_max = (uint32_t)http->max_fields},
 		.stall_ms = http->send_timeout_ms,
-		/* Clients of the proxy are those of APIs like Stripe's. */
+		/* Clients of the proxy expect errors like those of Stripe's API. */
 		.has_errors = door == &loop->proxy,
 		.body_memory_max = (size_t)http->max_body_memory,
 		.folder = loop->serve->folder,
@@ -267,7 +267,7 @@ static bool is_same(const struct hx_upstream *upstream, const struct hx_config_t
 		a->port == b->port && strcmp(a->host, b->host) == 0;
 }
 
-/* Connections are kept when the configuration changes; its options are new. NULL: no memory. */
+/* Connections survive a change of configuration; the options are new. NULL: no memory. */
 static struct hx_upstream *find_upstream(
 	struct hx_loop *loop, const struct hx_config *config, const struct hx_config_target *target)
 {
@@ -357,7 +357,7 @@ static struct hx_loop_config *adopt(struct hx_loop *loop)
 	return config;
 }
 
-/* Those that nobody goes by any more. */
+/* Drops configurations without deliveries. */
 static void drop_unused(struct hx_loop *loop)
 {
 	struct hx_loop_config **at = &loop->config;

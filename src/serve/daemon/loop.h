@@ -2,16 +2,14 @@
 /*
  * loop.h - one of the daemon's loops: a thread, its reactor, its part of each door.
  *
- * Loops share the store, the processor and the configuration, and nothing else: each
- * has its own listener on the same port, its own connections to upstreams, its own
- * memory. Because the processor is one for all of them, a duplicate that comes to one
- * loop attaches to the run that another one makes. What the processor tells on another
- * thread is posted to the loop that it is for.
+ * Loops share only the store, the processor and the configuration. Each has its own listener on the
+ * same port, its own connections to upstreams, its own memory. The processor is common to all
+ * loops, so a duplicate on one loop attaches to the run of another. Steps that the processor
+ * reports on another thread are posted to their loop.
  *
- * Requests of one turn are read as events one after the other, then claimed together,
- * and runs that ended in one turn are completed together: one submit each. So the code
- * of each step stays in the caches for all of them, which the kernel would push out
- * between two requests that came by two system calls.
+ * Requests of one turn are read as events one after the other, then claimed together. Runs that
+ * ended in one turn are completed together: one submit each. So the code of each step stays in the
+ * caches for all of them; the system calls between two requests would evict it.
  *
  * Threads: the loop's own, except where it is said.
  */
@@ -38,12 +36,12 @@
 #include "wire/cloudevents/cloudevents.h"
 
 enum {
-	/* What of an event had to be decoded. */
+	/* The decoded parts of an event. */
 	HX_EVENT_TEXT_MAX = 64 * 1024 * 1024,
 
 	/*
-	 * To compare the data of an event it is read as JSON, which takes 16 times its size
-	 * as a rule: that is enough for 8 MiB. What is larger is refused.
+	 * To compare the data of an event it is read as JSON, which usually takes 16 times its
+	 * size: enough for 8 MiB. Larger data is refused.
 	 */
 	HX_KEY_SCRATCH_MAX = 128 * 1024 * 1024,
 };
@@ -59,10 +57,10 @@ struct hx_upstream {
 	struct hx_upstream *next;
 };
 
-/* A configuration, and how many deliveries of this loop go by it. */
+/* A configuration, and the number of this loop's deliveries that use it. */
 struct hx_loop_config {
 	struct hx_config *config;       /* kept */
-	struct hx_upstream **upstreams; /* by index of the gateway's route, then of the proxy's */
+	struct hx_upstream **upstreams; /* by index: the gateway's routes, then the proxy's */
 	size_t users;
 	struct hx_loop_config *next;
 };
@@ -77,7 +75,7 @@ struct hx_loop {
 	struct hx_http_server proxy;
 	struct hx_resp_door resp;
 	struct hx_cells *cells;
-	struct hx_loop_config *config; /* in force; older ones that are used behind it */
+	struct hx_loop_config *config; /* in force; older ones in use follow */
 	struct hx_upstream *upstreams;
 
 	struct hx_delivery *spare;
@@ -89,52 +87,52 @@ struct hx_loop {
 	struct hx_task read_task;
 	struct hx_task begin_task;
 	struct hx_task finish_task;
-	struct hx_task leave_task; /* posted by whoever wants it to drain before long */
-	struct hx_task drain_task; /* and now */
-	struct hx_task beat_task;  /* posted by the control loop, to see whether it turns */
-	_Atomic int64_t beat_ns;   /* since when that waits; INT64_MAX: it has run */
+	struct hx_task leave_task; /* posted to announce a drain */
+	struct hx_task drain_task; /* posted to drain now */
+	struct hx_task beat_task;  /* posted by the control loop, to check that it turns */
+	_Atomic int64_t beat_ns;   /* since when beat_task waits; INT64_MAX: it has run */
 	bool is_draining;
-	bool is_idle; /* has drained, and said so */
+	bool is_idle; /* has drained, and reported it */
 
-	struct hx_cloudevent event;  /* the one that is being read */
-	struct hapax_buf event_text; /* what of it had to be decoded */
+	struct hx_cloudevent event;  /* the one being read */
+	struct hapax_buf event_text; /* its decoded parts */
 	struct hapax_buf key_scratch;
-	struct hapax_buf body_text; /* a body from a file in one piece */
+	struct hapax_buf body_text; /* a body from a file, contiguous */
 	struct hx_sha256 sha;       /* for keys of the proxy */
 	struct hx_prng trace_lot;   /* ids of spans */
 };
 
-/* Reactor and memory; the door is opened later. NO_MEMORY and what the system says. */
+/* Sets up reactor and memory; the door is opened later. NO_MEMORY, and errors of the system. */
 enum hapax_status hx_loop_init(
 	struct hx_loop *loop, struct hx_serve *serve, size_t index, struct hapax_error *err);
 
 /*
- * Open the gateway or the proxy; the address of the first loop is that of the others.
- * Before the thread starts.
+ * Opens the gateway or the proxy; the other loops use the address of the first. Call it before the
+ * thread starts.
  */
 enum hapax_status hx_loop_listen(
 	struct hx_loop *loop, struct hx_http_server *door, const struct hx_address *address,
 	struct hapax_error *err);
 
-/* Turn until stopped. Runs on the loop's own thread, and so does the rest. */
+/* Turns until stopped. This and the following run on the loop's own thread. */
 void hx_loop_run(struct hx_loop *loop);
 
-/* Nothing runs any more: free what it holds. */
+/* Nothing runs any more: frees its memory. */
 void hx_loop_done(struct hx_loop *loop);
 
-/* Drain before long: connections are not kept any more. From any thread. */
+/* Announces a drain: connections are no longer kept alive. From any thread. */
 void hx_loop_leave(struct hx_loop *loop);
 
-/* Drain, from any thread. */
+/* Drains, from any thread. */
 void hx_loop_drain(struct hx_loop *loop);
 
-/* See whether it still turns: now and then, on the control loop. */
+/* Checks that it still turns. Call it periodically, on the control loop. */
 void hx_loop_beat(struct hx_loop *loop);
 
-/* For how long it has not turned, though it was to. Threads: any. */
+/* How long a requested turn has not happened. Threads: any. */
 int64_t hx_loop_stalled_ns(const struct hx_loop *loop, int64_t now_ns);
 
-/* A delivery has ended, or a connection: has it drained? */
+/* A delivery or a connection has ended: checks whether the loop has drained. */
 void hx_loop_check_idle(struct hx_loop *loop);
 
 /* The configuration in force, for one more delivery. NULL: no memory. */

@@ -45,7 +45,7 @@ static struct hapax_bytes without_port(struct hapax_bytes text)
 	return hx_bytes(at, (size_t)(end - at));
 }
 
-/* Cut the last element off a list, without the blanks around it. */
+/* Cuts the last element off a list, without the blanks around it. */
 static struct hapax_bytes take_last(struct hapax_bytes *list)
 {
 	const char *at = list->data;
@@ -63,8 +63,8 @@ static struct hapax_bytes take_last(struct hapax_bytes *list)
 }
 
 /*
- * The last of a list whom nobody here trusts; false: there is none. What is no address
- * ("unknown") was written by a trusted proxy: all of these count as one.
+ * The last untrusted address of a list; false: none. An element that is not an address ("unknown")
+ * was written by a trusted proxy: all of these count as one.
  */
 static bool find_in(
 	const struct hx_config_http *http, struct hapax_bytes list,
@@ -95,7 +95,7 @@ void hx_origin_find(const struct hx_config_http *http, struct hx_http_exchange *
 	if (!exchange->is_trusted)
 		return;
 	exchange->origin[0] = '\0';
-	/* Several fields are one list: the last one is the end of it. */
+	/* Several fields form one list; the last field is its end. */
 	for (size_t i = head->field_count; i > 0; i--) {
 		const struct hapax_field *field = &head->fields[i - 1];
 

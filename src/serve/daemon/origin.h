@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * origin.h - for whom a request or a connection counts.
+ * origin.h - finds the address that a request or a connection counts for.
  *
- * A peer is trusted that is on this machine (a unix socket, loopback) or in
- * http.trusted_proxies. A trusted peer has no limit of its own: what it sends counts for the
- * last address in its X-Forwarded-For that is not trusted itself, since those before it can be
- * written by anybody. A request of another peer counts for that peer, whatever it says.
+ * A peer is trusted if it is on this machine (a unix socket, loopback) or in http.trusted_proxies.
+ * A trusted peer has no limit of its own. Its requests count for the last untrusted address in its
+ * X-Forwarded-For, since any client can forge the earlier ones. A request of an untrusted peer
+ * counts for that peer, whatever its fields say.
  *
  * Threads: any; the functions keep nothing.
  */
@@ -20,12 +20,12 @@
 /* client is in digits, as in struct hx_http_exchange; "": a unix socket. */
 bool hx_origin_is_trusted(const struct hx_config_http *http, const char *client);
 
-/* Set is_trusted and origin of a request. */
+/* Sets is_trusted and origin of a request. */
 void hx_origin_find(const struct hx_config_http *http, struct hx_http_exchange *exchange);
 
 /*
- * For whom a wrong password counts: as origin, and for this machine itself as well. "": for
- * nobody, as of a unix socket or a trusted proxy that names nobody.
+ * The address that a wrong password counts for: the origin, or this machine's own. "": none,
+ * for a unix socket or a trusted proxy that names no client.
  */
 const char *hx_origin_of_failure(const char *client, const char *origin);
 

@@ -14,20 +14,20 @@
 
 #define MINUTE_NS (60 * HX_NS_PER_S)
 
-/* Without a refusal for so long, a trouble is over. */
+/* A trouble is over after this long without a refusal. */
 #define QUIET_NS (10 * HX_NS_PER_S)
 
 struct hx_peers_entry {
 	struct hx_peers_entry *next; /* in its bucket */
 	struct hx_peers_entry *failed_next;
 	struct hx_peers_entry *failed_back;
-	bool is_failed;  /* stands among those of its shard */
+	bool is_failed;  /* it is in the failed list of its shard */
 	int64_t debt_ns; /* when its wrong passwords are paid off */
 	uint64_t counts[HX_PEERS_WHATS];
 	char name[HX_PEERS_NAME_SIZE];
 };
 
-/* Where an address is: found once for each call. */
+/* The position of an address: found once per call. */
 struct place {
 	char name[HX_ADDRESS_TEXT_SIZE];
 	struct hx_peers_shard *shard;
@@ -66,14 +66,14 @@ static void find_place(struct hx_peers *peers, const char *address, struct place
 	uint64_t hash;
 
 	hx_address_network(address, place->name);
-	/* What is no address is no longer than one. */
+	/* A text that is not an address is not longer than one. */
 	place->name[HX_PEERS_NAME_SIZE - 1] = '\0';
 	hash = hx_siphash13(peers->hash_key, place->name, strlen(place->name));
 	place->shard = &peers->shards[hash % HX_PEERS_SHARDS];
 	place->bucket = &place->shard->buckets[hash / HX_PEERS_SHARDS % HX_PEERS_BUCKETS];
 }
 
-/* Where its entry is linked, or where it would be. Locks: the shard's. */
+/* The link to its entry, or to its place. Locks: the shard's. */
 static struct hx_peers_entry **find(const struct place *place)
 {
 	struct hx_peers_entry **at = place->bucket;
@@ -83,7 +83,7 @@ static struct hx_peers_entry **find(const struct place *place)
 	return at;
 }
 
-/* Its entry, which is made if there is none; NULL: there is no memory. Locks: the shard's. */
+/* Its entry, created if needed; NULL: no memory. Locks: the shard's. */
 static struct hx_peers_entry *need(const struct place *place)
 {
 	struct hx_peers_entry **at = find(place);
@@ -195,7 +195,7 @@ static void link_failed(
 	atomic_fetch_add_explicit(&peers->failed_count, 1, memory_order_relaxed);
 }
 
-/* Those who have paid, and the oldest of too many. */
+/* Drops addresses that have paid, and the oldest if there are too many. */
 static void tidy_failed(struct hx_peers *peers, struct hx_peers_shard *shard, int64_t now_ns)
 {
 	while (shard->failed_first != NULL &&
@@ -245,7 +245,7 @@ int64_t hx_peers_locked_ns(
 	struct hx_peers_entry *entry;
 	struct place place;
 
-	/* Nobody looks for an address while no password was wrong. */
+	/* No lookup is needed while no password was wrong. */
 	if (address[0] == '\0' || max == 0 || !hx_peers_has_failed(peers))
 		return 0;
 	find_place(peers, address, &place);
@@ -257,7 +257,7 @@ int64_t hx_peers_locked_ns(
 	return locked_ns > 0 ? locked_ns : 0;
 }
 
-/* Of address and credential. 0 stands for an empty slot, so it is no hash. */
+/* Hash of address and credential. 0 marks an empty slot, so it is not a valid hash. */
 static uint64_t known_hash(
 	const struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
 	struct hapax_bytes name)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * peers.h - what each address has of every door: connections, requests, wrong passwords.
+ * peers.h - counts per address, for every door: connections, requests, wrong passwords.
  *
- * An address is one of IPv4 or a network of 64 bits of IPv6 (hx_address_network()). The empty
- * text is whoever has no limit: it is never counted. Only addresses that have something take
- * memory; of those that have wrong passwords alone, HX_PEERS_FAILED_MAX do.
+ * An address is one of IPv4 or a network of 64 bits of IPv6 (hx_address_network()). The empty text
+ * means no limit and is never counted. Only addresses with a count take memory; at most
+ * HX_PEERS_FAILED_MAX of them have only wrong passwords.
  *
- * Wrong passwords are a debt of time. Each adds a minute divided by the limit, and a minute
- * pays a minute off. An address that owes a minute is locked: its passwords do not count until
- * there is room for one more. So a limit of 20 is 20 at once, then one every three seconds.
- * A credential that this address has used with success before counts all the same: one client
- * with an old password must not stop its neighbors, and a guess gains nothing by that.
+ * Wrong passwords are a debt of time. Each adds a minute divided by the limit, and a minute pays a
+ * minute off. An address that owes a minute is locked: its passwords are ignored until there is
+ * room for one more. So a limit of 20 allows 20 at once, then one every three seconds. A credential
+ * that this address has used successfully before is still accepted: one client with an old password
+ * must not lock out its neighbors, and a guesser gains nothing.
  *
  * Threads: any. One lock for each of HX_PEERS_SHARDS.
  */
@@ -37,7 +37,7 @@ enum {
 	HX_PEERS_KNOWN_SLOTS = 4096,
 };
 
-/* What is counted; each has a limit of its own. */
+/* The things counted; each has its own limit. */
 enum hx_peers_what {
 	HX_PEERS_CONNECTIONS, /* of gateway and proxy together */
 	HX_PEERS_REQUESTS,    /* the same */
@@ -58,16 +58,16 @@ struct hx_peers_shard {
 	struct hx_lock lock;
 	/* Locks: lock for everything below. */
 	struct hx_peers_entry *buckets[HX_PEERS_BUCKETS];
-	struct hx_peers_entry *failed_first; /* by when each failed last, the oldest first */
+	struct hx_peers_entry *failed_first; /* by last failure, oldest first */
 	struct hx_peers_entry *failed_last;
 	size_t failed_count;
 };
 
-/* Whether addresses are at a limit: told in the log when that begins and when it is over. */
+/* Addresses at a limit: logged when that begins and when it ends. */
 struct hx_peers_trouble {
-	_Atomic uint64_t refused; /* ever */
+	_Atomic uint64_t refused; /* total */
 	struct hx_lock lock;
-	char address[HX_PEERS_NAME_SIZE]; /* Locks: lock. Who was refused last */
+	char address[HX_PEERS_NAME_SIZE]; /* Locks: lock. The last refused one */
 	/* The control loop's. */
 	uint64_t seen;
 	uint64_t before; /* when the trouble began */
@@ -78,36 +78,36 @@ struct hx_peers_trouble {
 struct hx_peers {
 	uint64_t hash_key[2];
 	_Atomic size_t failed_count; /* of all shards */
-	/* Hashes of address and credential, each at its own slot: a later one displaces it. */
+	/* Hashes of address and credential, one per slot: a later one replaces it. */
 	_Atomic uint64_t known[HX_PEERS_KNOWN_SLOTS];
 	struct hx_peers_shard shards[HX_PEERS_SHARDS];
-	/* By what is counted, then that of wrong passwords. */
+	/* One for each thing counted, then one for wrong passwords. */
 	struct hx_peers_trouble troubles[HX_PEERS_WHATS + 1];
 };
 
 void hx_peers_init(struct hx_peers *peers);
 
-/* Also when addresses still have something: it is forgotten. */
+/* Remaining counts are forgotten. */
 void hx_peers_done(struct hx_peers *peers);
 
 /*
- * One more for address, of which there may be max; 0: any number. LIMIT: it has max already;
- * NO_MEMORY: there was none to count it in. Nothing was taken then.
+ * Counts one more for address, up to max; 0: no limit. LIMIT: it already has max; NO_MEMORY: there
+ * was none for the count. Nothing was counted then.
  */
 enum hapax_status hx_peers_take(
 	struct hx_peers *peers, const char *address, enum hx_peers_what what, uint64_t max);
 
-/* One less; it was taken. */
+/* Counts one less; it was taken before. */
 void hx_peers_give(struct hx_peers *peers, const char *address, enum hx_peers_what what);
 
-/* A password of address was wrong, of which there may be max in a minute; 0: any number. */
+/* A password from address was wrong; max per minute are allowed; 0: no limit. */
 void hx_peers_failed(struct hx_peers *peers, const char *address, uint64_t max, int64_t now_ns);
 
-/* How long passwords of address are not looked at; 0: they are. */
+/* How long passwords from address are still ignored; 0: they are checked. */
 int64_t hx_peers_locked_ns(
 	struct hx_peers *peers, const char *address, uint64_t max, int64_t now_ns);
 
-/* A credential of address was right; name is its owner's. Others may displace it. */
+/* A credential from address was right; name is its owner. Others may replace it. */
 void hx_peers_remember(
 	struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
 	struct hapax_bytes name);
@@ -117,16 +117,16 @@ bool hx_peers_knows(
 	const struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
 	struct hapax_bytes name);
 
-/* A password of address was not looked at: for the log. */
+/* A password from address was ignored: for the log. */
 void hx_peers_note_locked(struct hx_peers *peers, const char *address);
 
-/* Whether anybody's password was wrong lately: if not, nobody is locked. */
+/* Whether any password was wrong lately: if not, no address is locked. */
 static inline bool hx_peers_has_failed(const struct hx_peers *peers)
 {
 	return atomic_load_explicit(&peers->failed_count, memory_order_relaxed) != 0;
 }
 
-/* Tell the log what has begun and what is over. Once a second, on the control loop. */
+/* Logs limits that were reached or are over. Once a second, on the control loop. */
 void hx_peers_watch(struct hx_peers *peers, struct hx_logger *log, int64_t now_ns);
 
 #endif

@@ -9,10 +9,10 @@
 #include "serve/daemon/daemon.h"
 
 enum {
-	/* A loop that has not turned for so long is stuck; the longest turns take a second. */
+	/* A loop that has not turned for this long is stuck; the longest turns take a second. */
 	STALL_SECONDS_MAX = 5,
 
-	/* Beyond the time that the store has for an answer. */
+	/* Added to the store's timeout. */
 	GRACE_MS = 1000,
 };
 
@@ -26,7 +26,7 @@ static struct hx_health_component *add(struct hx_probe *probe, const char *name,
 	return component;
 }
 
-/* Where the reason of the last component is written. */
+/* The text buffer of the last component. */
 static char *text_of(struct hx_probe *probe)
 {
 	char *text = probe->texts[probe->count - 1];
@@ -64,7 +64,7 @@ void hx_probe_live(struct hx_probe *probe, const struct hx_serve *serve)
 			serve->loop_count, worst, worst_ns / HX_NS_PER_S);
 }
 
-/* Why the store counts as away; NULL: it does not. */
+/* The reason why the store counts as unavailable; NULL: it does not. */
 static const char *why_away(const struct hx_serve *serve, const struct hx_store_facts *facts)
 {
 	int64_t patience_ns = (serve->config->store.timeout_ms + GRACE_MS) * HX_NS_PER_MS;
@@ -90,8 +90,8 @@ static bool is_continued(const struct hx_config *config)
 }
 
 /*
- * In an outage a daemon that goes on is ready, also if some of its scopes refuse: without
- * it nobody would take the events of the others.
+ * In an outage a daemon that continues is ready, even if some of its scopes refuse: otherwise no
+ * daemon would accept the events of the other scopes.
  */
 static void look_at_store(
 	struct hx_probe *probe, const struct hx_serve *serve, const struct hx_store_facts *facts)
@@ -117,7 +117,7 @@ static void look_at_store(
 	}
 }
 
-/* Leases and times to live are the store's, so a wrong clock here harms only what people read. */
+/* Leases and TTLs use the store's clock, so a wrong clock here affects only displayed times. */
 static void look_at_clock(
 	struct hx_probe *probe, const struct hx_serve *serve, const struct hx_store_facts *facts)
 {
@@ -149,7 +149,7 @@ static void look_at_journal(struct hx_probe *probe, const struct hx_store_facts 
 			"it cannot be read: nothing goes on while the store is away");
 }
 
-/* Events come in and are answered whatever becomes of it. */
+/* Optional: the doors work regardless of it. */
 static void look_at_background(struct hx_probe *probe, struct hx_background *background)
 {
 	struct hapax_error trouble;
@@ -161,7 +161,7 @@ static void look_at_background(struct hx_probe *probe, struct hx_background *bac
 		(void)snprintf(text_of(probe), HX_PROBE_TEXT_SIZE, "degraded: %s", trouble.message);
 }
 
-/* The same of consumers: who sends by HTTP does not suffer for a broker. */
+/* The same for consumers: a broker outage does not affect HTTP senders. */
 static void look_at_consumers(struct hx_probe *probe, struct hx_consumers *consumers)
 {
 	struct hx_health_component *component;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe.h - is it well? What /livez, /readyz and /healthz find, for hx_health_render().
+ * probe.h - the health that /livez, /readyz and /healthz report, for hx_health_render().
  *
- * Alive are loops that turn; nothing else is asked, so that a store that is away gets no
- * daemon killed. Ready is more: the store answers, or its scopes go on without it, and
- * nobody drains. What is wrong but stops nobody is told, and optional.
+ * Live means only that the loops turn, so that an unavailable store gets no daemon killed. Ready
+ * means more: the store answers, or its scopes continue without it, and the daemon does not drain.
+ * A fault that affects no request is reported as optional.
  *
  * Threads: the control loop's.
  */
@@ -23,14 +23,14 @@ enum { HX_PROBE_COMPONENTS_MAX = 8, HX_PROBE_TEXT_SIZE = 640 };
 struct hx_probe {
 	struct hx_health_component components[HX_PROBE_COMPONENTS_MAX];
 	size_t count;
-	bool is_store_up; /* it answers; looked for by hx_probe_ready() */
-	char texts[HX_PROBE_COMPONENTS_MAX][HX_PROBE_TEXT_SIZE]; /* reasons, where made here */
+	bool is_store_up; /* it answers; set by hx_probe_ready() */
+	char texts[HX_PROBE_COMPONENTS_MAX][HX_PROBE_TEXT_SIZE]; /* reasons that are made here */
 };
 
 /* The loops. */
 void hx_probe_live(struct hx_probe *probe, const struct hx_serve *serve);
 
-/* And the rest: store, clock, journal, outbox, consumers, drain. */
+/* Also the rest: store, clock, journal, outbox, consumers, drain. */
 void hx_probe_ready(
 	struct hx_probe *probe, struct hx_serve *serve, const struct hx_store_facts *facts);
 

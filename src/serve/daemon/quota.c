@@ -35,7 +35,7 @@ void hx_quota_done(struct hx_quota *quota)
 	}
 }
 
-/* Where the entry of name is linked, or where it would be. Locks: lock held. */
+/* The link to the entry of name, or to its place. Locks: lock held. */
 static struct hx_quota_entry **find(struct hx_quota *quota, struct hapax_bytes name)
 {
 	uint64_t hash = hx_siphash13(quota->hash_key, name.data, name.size);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quota.h - how many of something a name has at a time: requests of a tenant, connections
- * of an address.
+ * quota.h - counts things per name: requests of a tenant, connections of an address.
  *
- * Only names that have some take memory.
+ * Only names with a count above zero take memory.
  *
  * Threads: any.
  */
@@ -31,16 +30,16 @@ struct hx_quota {
 
 void hx_quota_init(struct hx_quota *quota);
 
-/* Also when names still have some: they are forgotten. */
+/* Names with a count above zero are forgotten, too. */
 void hx_quota_done(struct hx_quota *quota);
 
 /*
- * One more for name, of which at most HX_QUOTA_NAME_MAX bytes count. LIMIT: it has max
- * already; NO_MEMORY: there was none to count it in. Nothing was taken then.
+ * Counts one more for name, of which at most HX_QUOTA_NAME_MAX bytes are used. LIMIT: it already
+ * has max; NO_MEMORY: there was none for the count. Nothing was counted then.
  */
 enum hapax_status hx_quota_take(struct hx_quota *quota, struct hapax_bytes name, uint64_t max);
 
-/* One less; it was taken. */
+/* Counts one less; it was taken before. */
 void hx_quota_give(struct hx_quota *quota, struct hapax_bytes name);
 
 #endif

@@ -6,8 +6,7 @@
  *	TERM: not ready ──delay──▶ doors close, requests end ──▶ all loops idle ──▶ end
  *	                                   └──timeout, second TERM──▶ end at once
  *
- * An end at once leaves everything as it is, which is what a crash does, too: claims
- * lapse, and whoever comes again runs.
+ * An immediate end leaves everything as it is, like a crash: claims lapse, and a retry runs.
  */
 #include "serve/daemon/serve.h"
 
@@ -36,14 +35,14 @@ enum {
 	PAGE_MAX = 64 * 1024 * 1024,
 	LAST_TURNS_MAX = 1000,
 
-	/* How long the end waits for a question to the store that is out. */
+	/* How long the shutdown waits for a pending question to the store. */
 	LAST_ANSWER_MS = 200,
 
-	/* How long it waits for the collector of traces. */
+	/* How long it waits for the trace collector. */
 	LAST_SPANS_MS = 1000,
 };
 
-/* People read a terminal, programs the rest. */
+/* Text for a terminal, which people read; JSON for programs. */
 static enum hx_logger_format log_format(const struct hx_config *config)
 {
 	if (config->log.format == HX_CONFIG_LOG_AUTO)
@@ -105,7 +104,7 @@ static void close_doors(struct hx_serve *serve)
 			serve->config->drain.timeout_ms * HX_NS_PER_MS);
 }
 
-/* First the time to be taken out of rotation, then that for what is in progress. */
+/* First the delay to leave rotation, then the timeout of requests in progress. */
 static void on_drain_timer(struct hx_timer *timer)
 {
 	struct hx_serve *serve = timer->context;
@@ -127,7 +126,7 @@ static void ask_suspected(struct hx_serve *serve)
 	(void)hx_store_view_ask(&serve->view);
 }
 
-/* What nobody waits for. */
+/* Periodic work for which no request waits. */
 static void on_chore_timer(struct hx_timer *timer)
 {
 	enum { SECONDS_MAX = 60 };
@@ -168,7 +167,7 @@ static void begin_drain(struct hx_serve *serve, const char *reason)
 		hx_reactor_now_ns(&serve->reactor) + serve->config->drain.delay_ms * HX_NS_PER_MS);
 }
 
-/* Every event of a bad moment gives rise to it; the store is asked once a second. */
+/* Many events may report a suspicion at once; the store is asked once a second. */
 static void on_suspicion(struct hx_task *task)
 {
 	struct hx_serve *serve = task->context;
@@ -185,7 +184,7 @@ void hx_serve_suspect(struct hx_serve *serve)
 		hx_reactor_post(&serve->reactor, &serve->suspect_task);
 }
 
-/* The store has answered. One that failed for good is to be opened anew, by a new process. */
+/* The store has answered. After a permanent failure, a new process must reopen it. */
 static void take_answer(struct hx_task *task)
 {
 	struct hx_serve *serve = task->context;
@@ -210,7 +209,7 @@ static void on_told(void *context)
 	hx_reactor_post(&serve->reactor, &serve->told_task);
 }
 
-/* Connections are made with it for as long as the process lives. */
+/* Connections use it for as long as the process lives. */
 static enum hapax_status prepare_tls(
 	struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err)
 {
@@ -226,7 +225,7 @@ static enum hapax_status prepare_tls(
 	return HAPAX_OK;
 }
 
-/* What is open stays open: may it, by another configuration? */
+/* Open doors stay open: checks whether the new configuration allows that. */
 static enum hapax_status guard_doors(
 	struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err)
 {
@@ -252,7 +251,7 @@ void hx_serve_unsecured(
 		HX_LOGGER_TEXT("door", door), HX_LOGGER_TEXT("error", why->message),
 		HX_LOGGER_TEXT("client", client)};
 
-	/* Whoever only looks whether a port is open leaves without a word. */
+	/* A port scan connects and leaves without sending data. */
 	bool has_spoken = why->os_errno == 0 && why->status != HAPAX_OK;
 
 	hx_metrics_add(cells, HX_METRIC_REFUSED, 0, HX_REFUSED_HANDSHAKE, 1);
@@ -340,7 +339,7 @@ static void on_signal(struct hx_signals *signals, int number)
 	switch (number) {
 	case SIGHUP: reload_by_signal(serve); break;
 	case SIGUSR1:
-		/* Whoever rotates logs sends it, and must not end the daemon with it. */
+		/* Log rotation tools send it; it must not stop the daemon. */
 		log_text(serve, HX_LOGGER_INFO, "no log to reopen: standard error", NULL, NULL);
 		break;
 	case SIGUSR2: hx_serve_say_state(serve); break;
@@ -348,7 +347,7 @@ static void on_signal(struct hx_signals *signals, int number)
 	}
 }
 
-/* Leases and waiting, on the first loop. */
+/* Leases and waiters, on the first loop. */
 static void tick(struct hx_task *task)
 {
 	struct hx_serve *serve = task->context;
@@ -410,7 +409,7 @@ static enum hapax_status find_address(
 {
 	if (hx_endpoint_address(&door->endpoint, ret_address))
 		return HAPAX_OK;
-	/* A door is opened once; waiting for a name server here holds nobody up. */
+	/* A door is opened once; waiting for a name server here delays no request. */
 	if (hx_net_system()->ops->resolve(
 		    hx_net_system()->context, door->endpoint.host, door->endpoint.port, ret_address,
 		    1) == 1)
@@ -469,7 +468,7 @@ static bool has_door(struct hx_serve *serve, const struct hx_config_door *door, 
 	return !door->is_off || hx_service_has_door(&serve->service, name, &address);
 }
 
-/* Before anything that would keep some of them open. */
+/* Runs before any part opens descriptors that stay open. */
 static void find_descriptors(struct hx_serve *serve)
 {
 	const struct hx_config_listen *listen = &serve->config->listen;
@@ -637,7 +636,7 @@ static void close_control(struct hx_serve *serve)
 	hx_reactor_done(&serve->reactor);
 }
 
-/* Everything that was begun has ended: leave nothing behind, and let nobody look at it on the way. */
+/* All work has ended: frees everything, and stops all readers first. */
 static void close_all(struct hx_serve *serve)
 {
 	hx_signals_close(&serve->signals);
@@ -665,8 +664,8 @@ static void close_all(struct hx_serve *serve)
 }
 
 /*
- * The process ends with what is left. Names of unix sockets are all that would outlive it; and
- * nobody may say anything in a log that is closed.
+ * The process ends with the rest still open. Only names of unix sockets would outlive it. No thread
+ * may write to a closed log.
  */
 static void leave_all(struct hx_serve *serve)
 {
@@ -681,8 +680,8 @@ static void leave_all(struct hx_serve *serve)
 }
 
 /*
- * Can the store be closed without waiting for it? One that is away holds the end up for
- * its timeout, and there is nothing to be had: what was answered is in it or in the journal.
+ * Whether the store can be closed without waiting. An unavailable store would delay the end by its
+ * timeout for no gain: all answered operations are in it or in the journal.
  */
 static bool may_close(struct hx_serve *serve)
 {
@@ -692,7 +691,7 @@ static bool may_close(struct hx_serve *serve)
 
 	if (serve->stack.guard != NULL)
 		(void)hapax_outage_tell(serve->stack.guard, &outage, NULL);
-	/* Each has to stop, whichever does not. */
+	/* Each must stop, even if another does not. */
 	has_stopped = hx_api_close(serve->api, deadline_ns);
 	has_stopped = hx_store_view_stop(&serve->view, deadline_ns) && has_stopped;
 	has_stopped = hx_serve_stop_resp(serve, deadline_ns) && has_stopped;
@@ -748,11 +747,11 @@ enum hx_serve_end hx_serve_run(
 	on_chore_timer(&serve->chore_timer);
 	hx_reactor_run(&serve->reactor);
 	join_loops(serve);
-	/* What they had left to tell. */
+	/* Handle their last messages. */
 	hx_reactor_turn(&serve->reactor, 0);
 	hx_exporter_stop(&serve->exporter, serve->is_cut ? 0 : LAST_SPANS_MS);
 	log_text(serve, HX_LOGGER_INFO, "stopped", NULL, NULL);
-	/* Whoever waits for the store at the admin door has waited long enough. */
+	/* Admin requests that still wait for the store are answered now. */
 	hx_admin_told(serve, UINT64_MAX);
 	serve->is_cut = serve->is_cut || !may_close(serve);
 	if (serve->is_cut)

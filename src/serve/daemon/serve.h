@@ -2,11 +2,11 @@
 /*
  * serve.h - the daemon: doors in front of one store.
  *
- * hx_serve_run() opens the store and the doors, says on which addresses, and returns
- * when a signal or a store that failed for good has ended it. TERM and INT drain: no
- * longer ready, no new connections, requests in progress are finished. A second one
- * does not wait. HUP reads the configuration again, and keeps the old one if the new
- * one is not good. USR1 changes nothing, USR2 logs how it stands.
+ * hx_serve_run() opens the store and the doors and logs their addresses. It returns when a signal
+ * or a permanent failure of the store has stopped it. TERM and INT drain: the daemon is not ready,
+ * accepts no new connections, and finishes requests in progress. A second one does not wait. HUP
+ * reads the configuration again, and keeps the old one if the new one is invalid. USR1 changes
+ * nothing; USR2 logs the state.
  *
  * Threads: hx_serve_run() blocks, and is for the main thread of a program.
  */
@@ -18,16 +18,13 @@
 #include "config/config.h"
 
 enum hx_serve_end {
-	HX_SERVE_STOPPED, /* a signal; all that was begun is finished */
-	HX_SERVE_CUT,     /* a second signal, the time to drain was over, or the store is away */
-	HX_SERVE_LATCHED, /* the store failed for good: start again to find out what is in it */
-	HX_SERVE_FAILED,  /* it did not start: err */
+	HX_SERVE_STOPPED, /* a signal; all work in progress was finished */
+	HX_SERVE_CUT,     /* a second signal, a drain timeout, or an unavailable store */
+	HX_SERVE_LATCHED, /* the store failed permanently: restart to find out what it holds */
+	HX_SERVE_FAILED,  /* could not start: err */
 };
 
-/*
- * config is taken over. source is where it came from, for HUP; it and what it points at
- * outlive the call.
- */
+/* Takes over config. source is its origin, for HUP; it and its data outlive the call. */
 enum hx_serve_end hx_serve_run(
 	struct hx_config *config, const struct hx_config_source *source, struct hapax_error *err);
 

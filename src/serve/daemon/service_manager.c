@@ -15,7 +15,7 @@
 
 enum { TEXT_SIZE = 1024 };
 
-/* $WATCHDOG_USEC, unless it is meant for another process; 0: nobody waits. */
+/* $WATCHDOG_USEC, unless it is for another process; 0: no watchdog. */
 static int64_t watchdog_ns(hx_service_variable_fn *variable)
 {
 	const char *limit = variable("WATCHDOG_USEC");
@@ -74,7 +74,7 @@ enum hapax_status hx_service_open(
 	service->serve = serve;
 	if (variable != NULL) {
 		service->socket = variable("NOTIFY_SOCKET");
-		/* Twice as often as it has to be: one may come late. */
+		/* Twice as often as required: one may be late. */
 		service->interval_ns = watchdog_ns(variable) / 2;
 	}
 	return hx_timer_introduce(&serve->reactor.timers, &service->timer, on_timer, service);
@@ -116,7 +116,7 @@ bool hx_service_has_door(
 	return false;
 }
 
-/* The next socket of a door from *index on; false: there is none. */
+/* The next socket of a door from *index on; false: none. */
 static bool next_socket(
 	const struct hx_service *service, const char *door, size_t *index,
 	struct hx_address *ret_address)
@@ -128,7 +128,7 @@ static bool next_socket(
 	if (*index == service->sockets.count)
 		return false;
 	memset(ret_address, 0, sizeof(*ret_address));
-	/* A socket that listens has an address; without one it is nobody's unix socket. */
+	/* A listening socket has an address; an empty one means an unnamed unix socket. */
 	(void)net->ops->local_address(net->context, service->sockets.fds[*index], ret_address);
 	(*index)++;
 	return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * state_log.c - how the daemon stands, as lines of the log, for whoever has no admin door.
+ * state_log.c - logs the state of the daemon, for operators without an admin door.
  *
- * One line of figures, and one for each part that is not well. The store is not waited for:
- * what it said last is told.
+ * One line of figures, and one for each part that is not well. It does not wait for the store but
+ * logs its last answer.
  */
 #include "base/macros.h"
 #include "observe/health.h"
@@ -73,7 +73,7 @@ void hx_serve_say_state(struct hx_serve *serve)
 		};
 		size_t count = HX_COUNT(fields);
 
-		/* Nothing is known of keys before the store was asked. */
+		/* The number of keys is unknown until the store has answered. */
 		hx_logger_always(
 			serve->log, HX_LOGGER_INFO, "state", fields,
 			facts.has_stats ? count : count - 1);

@@ -11,12 +11,12 @@
 #include "observe/logger/logger.h"
 #include "store/tenant/tenant_limit.h"
 
-/* Between two lines on how far the store has been read. */
+/* The interval between two progress lines while the store is read. */
 #define TOLD_INTERVAL_NS INT64_C(1000000000)
 
 enum { FIELDS_MAX = 4 };
 
-/* By the config in force: a reload changes it. */
+/* By the configuration in force: a reload changes it. */
 static int continues(struct hapax_bytes tenant, struct hapax_bytes group, void *context)
 {
 	struct hx_store_stack *stack = context;
@@ -39,7 +39,7 @@ static void say(const struct hapax_record *record, enum hapax_reconciled verdict
 	};
 	bool is_bad = verdict == HAPAX_RECONCILED_TWICE || verdict == HAPAX_RECONCILED_MISMATCH;
 
-	/* Of what ran twice each one is somebody's money: none is left out. */
+	/* Every run that happened twice may have cost money: log all of them. */
 	if (is_bad)
 		hx_logger_always(
 			stack->log, HX_LOGGER_WARN, "ran twice in an outage of the store", fields,
@@ -48,7 +48,7 @@ static void say(const struct hapax_record *record, enum hapax_reconciled verdict
 		hx_logger(stack->log, HX_LOGGER_INFO, "journal reconciled", fields, FIELDS_MAX);
 }
 
-/* Until it is open nothing is answered: whoever waits for that is told how long it takes. */
+/* The daemon answers nothing until the store is open: the log shows the progress. */
 static void say_opening(uint64_t done, uint64_t total, void *context)
 {
 	struct hx_store_stack *stack = context;
@@ -129,7 +129,7 @@ enum hapax_status hx_store_stack_open(
 	return status;
 }
 
-/* Those that write files here: who asks another machine does not know what became of its disk. */
+/* Stores that write local files: a client of a remote store does not know the state of its disk. */
 bool hx_store_stack_can_latch(const struct hx_store_stack *stack)
 {
 	const char *name = hapax_store_name(stack->store);
@@ -143,7 +143,7 @@ void hx_store_stack_watch(struct hx_store_stack *stack)
 
 	if (stack->guard == NULL || hapax_outage_tell(stack->guard, &outage, NULL) != HAPAX_OK)
 		return;
-	/* It may have gone and come back since we looked. */
+	/* It may have failed and recovered since the last check. */
 	if (outage.outages != stack->outages) {
 		hx_logger(stack->log, HX_LOGGER_ERROR, "store away", NULL, 0);
 		stack->was_away = 1;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_stack.h - the store that the daemon uses: the one of its config, with what
- * stands before it.
+ * store_stack.h - the store that the daemon uses: the configured one, with its layers.
  *
- * A journal makes a guard (outage.h) of it, a near cache (near.h) stands in front of that.
+ * A journal adds a guard (outage.h); a near cache (near.h) stands in front of that.
  */
 #ifndef HX_SERVE_DAEMON_STORE_STACK_H
 #define HX_SERVE_DAEMON_STORE_STACK_H
@@ -20,25 +19,28 @@ struct hx_store_stack {
 	struct hx_config_current *current;
 	struct hx_logger *log;
 	struct hapax_store *store;
-	struct hapax_store *journal; /* NULL, as the next two: there is none */
+	struct hapax_store *journal; /* NULL, as the next two: none */
 	struct hapax_store *guard;
 	struct hapax_store *near;
-	struct hapax_store *limit; /* of keys of a tenant; NULL: none. The uppermost */
-	uint64_t outages;          /* that were logged */
+	struct hapax_store *limit; /* key limit of tenants; NULL: none. The topmost */
+	uint64_t outages;          /* number of outages already logged */
 	int was_away;
-	int64_t told_ns; /* when to say again how far opening has come */
+	int64_t told_ns; /* when to log the progress of opening again */
 };
 
-/* *ret_store is the one to use; bytes_max is its limit, 0 none. After a failure hx_store_stack_close() is due, too. */
+/*
+ * *ret_store is the one to use; bytes_max is its limit, 0 none. Call hx_store_stack_close() also
+ * after a failure.
+ */
 enum hapax_status hx_store_stack_open(
 	struct hx_store_stack *stack, const struct hx_config *config, uint64_t bytes_max,
 	struct hx_config_current *current, struct hx_logger *log, struct hapax_store **ret_store,
 	struct hapax_error *err);
 
-/* Whether the store may fail for good (HAPAX_ERR_FAILED), so that only a new start helps. */
+/* Whether the store may fail permanently (HAPAX_ERR_FAILED), so that only a restart helps. */
 bool hx_store_stack_can_latch(const struct hx_store_stack *stack);
 
-/* Say in the log when the store went away or came back. Now and then. */
+/* Logs when the store became unavailable or available again. Call it periodically. */
 void hx_store_stack_watch(struct hx_store_stack *stack);
 
 void hx_store_stack_close(struct hx_store_stack *stack);

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "serve/daemon/store_stack.h"
 
-/* The journal is on this machine, and says first how it stands. */
+/* The journal is local, and reports its state first. */
 static void ask_journal(struct hx_store_view *view)
 {
 	struct hapax_stats stats = HAPAX_STATS_INIT;
@@ -81,7 +81,7 @@ uint64_t hx_store_view_ask(struct hx_store_view *view)
 
 	hx_mutex_lock(&view->mutex);
 	number = view->begun + 1;
-	/* Unless it is in the queue already, for another one who asked. */
+	/* Unless it is already queued for another caller. */
 	if (view->wanted != number)
 		(void)hx_worker_post(&view->worker, &view->question, NULL);
 	view->wanted = number;

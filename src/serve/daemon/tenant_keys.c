@@ -13,7 +13,7 @@
 
 enum { BUCKETS = 1024 };
 
-/* Counters ride in commits, and are added up once a second: to ask more often tells no more. */
+/* Counters are part of commits, and are summed once a second: asking more often gains nothing. */
 #define INTERVAL_NS (2 * HX_NS_PER_S)
 
 struct hx_tenant_sum {
@@ -27,7 +27,7 @@ struct sums {
 	struct hx_tenant_sum *buckets[BUCKETS];
 	const struct hx_config *config;
 	int64_t now_ms;
-	bool is_short; /* of memory: not all were counted */
+	bool is_short; /* of memory: the count is incomplete */
 };
 
 static size_t bucket_of(struct hapax_bytes tenant)
@@ -60,7 +60,7 @@ static struct hx_tenant_sum *sum_of(struct sums *sums, struct hapax_bytes tenant
 	return sum;
 }
 
-/* How long keys of the scope live: its ttl, or that of a route of the proxy if it is longer. */
+/* How long keys of the scope live: its ttl, or that of a proxy route if it is longer. */
 static int64_t window_ms(
 	const struct hx_config *config, struct hapax_bytes tenant, struct hapax_bytes group)
 {
@@ -94,7 +94,7 @@ static int add_row(const struct hapax_counters *row, void *context)
 	return 0;
 }
 
-/* How many are above the limit; found may be NULL. */
+/* The number of tenants above the limit; found may be NULL. */
 static size_t list(const struct sums *sums, uint64_t keys_max, struct hapax_bytes *found)
 {
 	size_t count = 0;
@@ -120,7 +120,7 @@ static void tell(struct hx_tenant_keys *keys, const struct sums *sums)
 	if (found == NULL)
 		return;
 	(void)list(sums, keys->keys_max, found);
-	/* Without memory those of before stay named. */
+	/* Without memory the previous list stays. */
 	(void)hx_tenant_limit_set(keys->limit, found, count);
 	hx_free(found);
 }
@@ -149,7 +149,7 @@ void hx_tenant_keys_look(struct hx_tenant_keys *keys, struct hapax_store *store)
 		return;
 	keys->asked_ns = now_ns;
 	sums = hx_alloc_zero(1, sizeof(*sums));
-	/* The clock of the hours is the store's. */
+	/* The hours are by the store's clock. */
 	if (sums == NULL || hapax_store_stats(store, &stats, NULL, NULL, NULL) != HAPAX_OK) {
 		hx_free(sums);
 		return;

@@ -13,7 +13,7 @@
 
 enum { WARN_DAYS = 14 };
 
-/* False: the door speaks no TLS where it listens. */
+/* False: the door does not use TLS on its socket. */
 static bool find_options(
 	const struct hx_config *config, const struct hx_service *service,
 	enum hx_config_tls_index index, struct hx_tls_options *ret_options)
@@ -22,7 +22,7 @@ static bool find_options(
 		hx_config_tls_options(config, index, ret_options);
 }
 
-/* Does an earlier door have the same file? Then it was told of. */
+/* Whether an earlier door has the same file and logged it. */
 static bool is_told(
 	const struct hx_config *config, const struct hx_service *service,
 	enum hx_config_tls_index index, const char *certificate)
@@ -67,7 +67,7 @@ static void note_mode(const char *key_file, struct hx_logger *log)
 			&field, 1);
 }
 
-/* Nobody is known by what nobody is asked for. */
+/* Warns of certificates configured at a door that does not ask for any. */
 static void note_unasked(
 	const struct hx_config *config, const struct hx_service *service, struct hx_logger *log)
 {
