@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api.c - requests from the door to their handler, and replies back.
+ * api.c - pass requests from the door to their handler, and replies back.
  */
 #include "api/api.h"
 
@@ -27,7 +27,7 @@ enum {
 	TURN_MS = 10,
 	QUERY_SIZE_MAX = 64 * 1024,
 
-	/* Replies above it go piece by piece, as the client reads. */
+	/* Larger replies are streamed as the client reads. */
 	WHOLE_SIZE_MAX = 1024 * 1024,
 	PIECE_SIZE = 64 * 1024,
 };
@@ -87,7 +87,7 @@ bool hx_api_close(struct hx_api *api, int64_t deadline_ns)
 		return true;
 	hx_api_events_stop(api);
 	cut_streams(api);
-	/* What asks the outbox may note a change by the other one. */
+	/* A job of the outbox worker may add an audit entry through the other one. */
 	hx_api_worker_stop(&api->outbox_worker);
 	while (api->outbox_worker.waiting > 0 && hx_clock_mono_ns() < deadline_ns)
 		hx_reactor_turn(api->options.reactor, TURN_MS * HX_NS_PER_MS);
@@ -170,7 +170,7 @@ static void tell_answered(const struct hx_api_request *request, unsigned status)
 		options->answered(options->context, status, hx_clock_mono_ns() - request->came_ns);
 }
 
-/* Go on with a large reply. The request is gone when all of it is written. */
+/* Continue a large reply. The request is freed when all of it is written. */
 static void stream(struct hx_api_request *request)
 {
 	bool goes_on = true;
@@ -195,7 +195,7 @@ static void on_room(struct hx_http_exchange *exchange)
 	stream(exchange->context);
 }
 
-/* What is larger than a connection holds at once. False: it could not be begun. */
+/* Stream a reply that exceeds the buffer of a connection. False: it could not be started. */
 static bool stream_reply(struct hx_api_request *request, const struct hx_http_reply *reply)
 {
 	if (hx_http_stream_begin(request->exchange, reply, on_room) != HAPAX_OK)
@@ -343,7 +343,7 @@ static void on_task(struct hx_task *task)
 	request->step(request);
 }
 
-/* Threads: the store's, or ours. */
+/* Threads: the store's, or the reactor's. */
 static void on_completion(struct hapax_op *ops, size_t count, void *context)
 {
 	struct hx_api_request *request = context;
@@ -406,13 +406,13 @@ void hx_api_work_outbox(struct hx_api_request *request, hx_api_job_fn *work, hx_
 
 /* ------------------------------------------------------------------ the door */
 
-/* What may stand for a name of a path. */
+/* The allowed values of a name in a path. */
 struct name_rule {
 	const char *name;
 	size_t size_max;
 };
 
-/* The rule of the next {name} of a path, which moves behind it. */
+/* The rule of the next {name} in a path; moves path past it. */
 static const struct name_rule *next_rule(const char **path)
 {
 	static const struct name_rule rules[] = {
@@ -543,7 +543,7 @@ static bool check_role(struct hx_api_request *request)
 	return true;
 }
 
-/* A body is JSON; a page in a browser cannot send that to another site without asking. */
+/* A body must be JSON: a browser page cannot send that to another site without a preflight. */
 static bool check_type(struct hx_api_request *request)
 {
 	struct hapax_bytes type = hx_http1_known(&request->exchange->head, HX_HTTP1_CONTENT_TYPE);

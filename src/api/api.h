@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api.h - the native API: claims for every language, and what operators need, over HTTP.
+ * api.h - the native API over HTTP: claims for every language, and operator functions.
  *
- * Paths, roles, members of requests and replies stand in one table (api_table.c), which
- * routes requests, checks them, and is served as /openapi.json.
+ * One table (api_table.c) lists paths, roles, and members of requests and replies. It routes and
+ * checks requests, and is served as /openapi.json.
  *
  *	hx_api_open(&api, &options, &err);
  *	if (hx_api_has(exchange->head.path))
  *		hx_api_handle(api, exchange, &caller);
  *
- * It runs on one reactor's thread and never waits there: operations are submitted, what
- * blocks (scans, figures, files) is done by a thread of its own (api_worker.h), and replies are
- * given when that is over.
+ * It runs on one reactor's thread and never waits there. It submits operations; a separate thread
+ * (api_worker.h) does blocking work (scans, figures, files). Replies follow when these are
+ * complete.
  *
  * Threads: the reactor's.
  */
@@ -36,7 +36,7 @@ struct hx_config_source;
 struct hx_feed;
 struct hx_logger;
 
-/* What a request may do; each may do what those before it may. */
+/* Roles; each includes the ones before it. */
 enum hx_api_role {
 	HX_API_ROLE_NONE,
 	HX_API_ROLE_READ,
@@ -48,33 +48,34 @@ enum { HX_API_WHO_SIZE = 128 + 1 };
 struct hx_api_caller {
 	enum hx_api_role role;
 	char who[HX_API_WHO_SIZE];               /* for the audit log: a token's name */
-	bool is_read_only;                       /* no token is configured, so nobody may write */
-	char tenant[HX_SCOPE_PART_SIZE_MAX + 1]; /* the only one that concerns it; "": all */
+	bool is_read_only;                       /* no token is configured, so writing is not
+	                                            allowed */
+	char tenant[HX_SCOPE_PART_SIZE_MAX + 1]; /* the only tenant it may access; "": all */
 };
 
-/* Zero and NULL: it is not there. Everything but audit_path outlives the API. */
+/* Zero and NULL: absent. Everything except audit_path outlives the API. */
 struct hx_api_options {
 	struct hapax_store *store;
 	struct hx_reactor *reactor;
-	struct hx_budget *budget;        /* that bodies and replies take their memory from */
-	const struct hapax_clock *clock; /* NULL: the system's; for what is shown */
+	struct hx_budget *budget;        /* for bodies and replies */
+	const struct hapax_clock *clock; /* NULL: the system clock; for display */
 	struct hx_logger *log;
 	struct hx_cells *cells; /* of the reactor's thread */
 	struct hx_feed *feed;
-	size_t writer; /* of feed: the API's own */
+	size_t writer; /* index of the API in feed */
 	struct hx_config_current *current;
-	const struct hx_config_source *source; /* that PATCH /config changes */
+	const struct hx_config_source *source; /* changed by PATCH /config */
 	const char *audit_path;                /* NULL, "": in the log */
 
-	/* How the relay of the outbox stands, and what is wrong with it. False: there is none. */
+	/* The state of the outbox relay, and its error. False: there is no relay. */
 	bool (*outbox)(
 		void *context, struct hapax_relay_stats *ret_stats,
 		struct hapax_error *ret_trouble);
-	/* Read the configuration again. */
+	/* Reload the configuration. */
 	enum hapax_status (*reload)(void *context, struct hapax_error *err);
-	/* A request was answered with status, after so long; for metrics. */
+	/* A request was answered with status, after took_ns; for metrics. */
 	void (*answered)(void *context, unsigned status, int64_t took_ns);
-	/* The store did not say what it did. */
+	/* An operation of the store has an unknown outcome. */
 	void (*suspect)(void *context);
 	void *context;
 };
@@ -84,28 +85,28 @@ enum hapax_status hx_api_open(
 	const struct hx_api_options *options, struct hx_api **ret_api, struct hapax_error *err);
 
 /*
- * End streams, and wait for what is under way by turning the reactor. False: the store has not
- * answered by deadline_ns, and must not be closed; then nothing is freed. NULL is allowed.
+ * End streams, and run the reactor until current requests end. False: the store has not answered by
+ * deadline_ns and must not be closed; nothing is freed. NULL is allowed.
  */
 bool hx_api_close(struct hx_api *api, int64_t deadline_ns);
 
-/* Whether a path, with its query, is one of ours. */
+/* Does the path, which may have a query, belong to the API? */
 bool hx_api_has(struct hapax_bytes path);
 
-/* Take over a request, which is owed a reply. */
+/* Take over a request; it must get a reply. */
 void hx_api_handle(
 	struct hx_api *api, struct hx_http_exchange *exchange, const struct hx_api_caller *caller);
 
-/* Once a second: what was decided is taken over, so that it can be shown. */
+/* Call once a second: takes new decisions from the feed. */
 void hx_api_tick(struct hx_api *api);
 
-/* Settings have changed: streams end, and whoever comes back for one is asked again who it is. */
+/* Settings have changed: streams end, and clients must authenticate again. */
 void hx_api_reloaded(struct hx_api *api);
 
-/* The client of an exchange has gone: a stream to it ends. Others are not concerned. */
+/* The client of an exchange has disconnected: end its stream. No other stream is affected. */
 void hx_api_gone(struct hx_api *api, struct hx_http_exchange *exchange);
 
-/* Note an administrative change that was not asked for by a request: "reload". */
+/* Record an administrative change that did not come from a request: "reload". */
 void hx_api_audit(struct hx_api *api, const char *who, const char *action, const char *outcome);
 
 #endif

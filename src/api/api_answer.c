@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api_answer.c - what operations are answered.
+ * api_answer.c - write the answers to operations as JSON.
  */
 #include "api/api_operation.h"
 #include "api/api_request.h"
 #include "base/bytes.h"
 
-/* Was anything of the record told? A record has been begun at least once. */
+/* Does the answer contain a record? A record has at least one attempt. */
 static bool has_record(const struct hapax_op *op)
 {
 	return op->attempt > 0;
 }
 
-/* What stands in the way, or what was done before. */
+/* The existing claim or result. */
 static void write_other(
 	struct hx_json_write *json, const struct hx_api_item *item, const struct hapax_op *op)
 {

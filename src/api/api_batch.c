@@ -11,7 +11,7 @@
 #include "observe/feed.h"
 #include "observe/metrics/metrics.h"
 
-/* What a door counts of an answer; false: it decides nothing. */
+/* The decision to count for an answer; false: there is none. */
 static bool decision_of(const struct hapax_op *op, enum hapax_decision *ret)
 {
 	if (op->status == HAPAX_ERR_FENCED) {
@@ -117,7 +117,7 @@ void hx_api_answer_batch(struct hx_api_request *request)
 		hx_api_reply(request, 200);
 }
 
-/* What the store of a command with --server removed, or wrote as it was. */
+/* Audit records that a command with --server removed or loaded. */
 static void audit(struct hx_api_request *request)
 {
 	const struct hx_api_batch *batch = request->batch;
@@ -152,7 +152,7 @@ static void on_answered(struct hx_api_request *request)
 	hx_api_answer_batch(request);
 }
 
-/* What an operation of /operations takes; other paths have one kind each. */
+/* The role required by an operation of /operations; other paths have one type each. */
 static enum hx_api_role role_of(const struct hapax_op *op)
 {
 	if (op->type == HAPAX_OP_LOOKUP)
@@ -161,7 +161,7 @@ static enum hx_api_role role_of(const struct hapax_op *op)
 									 : HX_API_ROLE_WRITE;
 }
 
-/* May the caller do all of it? Nothing is done unless it may. False: answered. */
+/* May the caller do all of it? Otherwise nothing is done. False: answered. */
 static bool may_all(struct hx_api_request *request)
 {
 	const struct hx_api_batch *batch = request->batch;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api_operation.c - operations as the API is told of them.
+ * api_operation.c - read operations from JSON.
  */
 #include "api/api_operation.h"
 
@@ -164,7 +164,7 @@ static unsigned flags_of(enum hapax_op_type type, const struct hx_operation *sai
 	return flags;
 }
 
-/* What a scope has settings for stands there once, for every door. */
+/* A scope's settings are in one place, for all doors. */
 static void apply_scope(
 	const struct hx_config *config, const struct hx_operation *said, struct hapax_op *op)
 {
@@ -218,7 +218,7 @@ static void fill(
 		apply_scope(config, said, op);
 }
 
-/* How many there are; 0: an empty array. */
+/* The number of items; 0: an empty array. */
 static size_t count_items(const struct hx_json_tree *tree, const struct hx_json_node *array)
 {
 	size_t count = 0;
@@ -244,7 +244,7 @@ enum hapax_status hx_api_batch_read(
 			err, HAPAX_ERR_LIMIT, 0,
 			"%zu operations in one request, at most %d are allowed", count,
 			HX_API_BATCH_MAX);
-	/* From where the memory of its text is. */
+	/* The same budget as for its text. */
 	batch = hx_api_batch_new(count, is_array, reader->scratch.budget);
 	if (batch == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for the operations");

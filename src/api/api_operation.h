@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api_operation.h - operations as the API is told of them, and what they are answered.
+ * api_operation.h - operations and their answers as JSON.
  *
  * Threads: one at a time.
  */
@@ -19,7 +19,7 @@
 
 struct hx_config;
 
-/* Uses of hx_operation_section: what may be said to which path. */
+/* Uses of hx_operation_section: the members that each path accepts. */
 enum hx_operation_use {
 	HX_USE_CLAIM = 1 << 0,
 	HX_USE_RENEW = 1 << 1,
@@ -28,12 +28,12 @@ enum hx_operation_use {
 	HX_USE_PARK = 1 << 4,
 	HX_USE_CHECK = 1 << 5,
 	HX_USE_RESOLVE = 1 << 6,
-	HX_USE_ANY = 1 << 7, /* /operations: the operation is a member, too */
+	HX_USE_ANY = 1 << 7, /* /operations: also the member "operation" */
 };
 
 enum hx_operation_as { HX_RESOLVE_DONE, HX_RESOLVE_RETRY };
 
-/* One operation, as it was said. */
+/* One operation, as received. */
 struct hx_operation {
 	uint64_t given;
 	int type; /* enum hapax_op_type */
@@ -57,8 +57,8 @@ struct hx_operation {
 	bool all_or_nothing;
 	bool set_only;
 	bool keep_ttl;
-	bool record;        /* the whole record is wanted */
-	int64_t record_max; /* of so many bytes at most, or nothing is done */
+	bool record;        /* return the whole record */
+	int64_t record_max; /* of at most this many bytes, or nothing is done */
 	struct hx_result_json result;
 	struct hx_record_json load;
 };
@@ -70,36 +70,38 @@ struct hx_api_item {
 	struct hx_operation said;
 	struct hapax_result result;
 	struct hapax_record load;
-	struct hapax_record record; /* that it is answered */
+	struct hapax_record record; /* the record in the answer */
 	struct hapax_buf buf;
 };
 
-/* Operations on their way to the store and back. */
+/* Operations for one submit to the store. */
 struct hx_api_batch {
 	size_t count;
-	bool is_array; /* and so is the reply */
+	bool is_array; /* the request was an array, and so is the reply */
 	struct hapax_op *ops;
 	struct hx_api_item *items;
-	size_t *indexes; /* of a second submit: which of them each is; or NULL */
+	size_t *indexes; /* for a second submit: the index of each item; or NULL */
 	struct hapax_op *second;
 	size_t second_count;
 };
 
-/* Records that are read take their memory from budget; NULL: from none. NULL: no memory. */
+/* budget limits the memory of records; NULL: no limit. Returns NULL: out of memory. */
 struct hx_api_batch *hx_api_batch_new(size_t count, bool is_array, struct hx_budget *budget);
 void hx_api_batch_free(struct hx_api_batch *batch);
 
 /*
- * Read a body: one operation, or an array. use: one of enum hx_operation_use. Settings that
- * are not given are those of the scope in config, if that is not NULL. On failure nothing is
- * left behind: INVALID, LIMIT (more than HX_API_BATCH_MAX), NO_MEMORY.
+ * Read a body: one operation, or an array. use: one of enum hx_operation_use. Missing settings come
+ * from the scope in config, unless config is NULL. On failure nothing is left behind: INVALID,
+ * LIMIT (more than HX_API_BATCH_MAX), NO_MEMORY.
  */
 enum hapax_status hx_api_batch_read(
 	struct hx_json_reader *reader, enum hx_operation_use use, const struct hx_config *config,
 	struct hx_api_batch **ret_batch, struct hapax_error *err);
 
-/* The answer to an operation, as an object. use decides how much of it; of a whole record, with
- attempt_id if it has secrets. */
+/*
+ * Write the answer to an operation as an object. use selects its members; a whole record includes
+ * attempt_id if it has secrets.
+ */
 void hx_api_answer_write(
 	struct hx_json_write *json, const struct hx_api_item *item, const struct hapax_op *op,
 	enum hx_operation_use use, bool has_secrets);

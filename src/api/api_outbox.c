@@ -2,8 +2,8 @@
 /*
  * api_outbox.c - GET /outbox, POST /outbox/{id}/retry and /park: the outbox that the daemon relays.
  *
- * Each is a connection of its own to the database, on a thread that nothing else waits for: a
- * database that is away holds up only those who ask about it.
+ * Each request opens its own connection to the database, on a thread that nothing else waits for.
+ * If the database is down, only requests about it wait.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ enum { LIMIT_DEFAULT = 100, LISTS_MAX = 8 * 1024 * 1024, DETAIL_SIZE = 4 * HAPAX
 /* In the order of the table's parameters. */
 enum { VALUE_LIMIT };
 
-/* What is asked, and what was found. */
+/* A request and its result. */
 struct task {
 	struct hx_config *config; /* kept */
 	struct hapax_relay_stats stats;
@@ -31,7 +31,7 @@ struct task {
 	struct hapax_outbox_status backlog;
 	struct hapax_buf relays; /* members of an array */
 	struct hapax_buf events;
-	struct hx_json_write json; /* of one of them */
+	struct hx_json_write json; /* for one of them */
 	uint64_t limit;
 	char id[HAPAX_OUTBOX_ID_SIZE];
 	bool is_retry;
@@ -48,7 +48,7 @@ static void task_done(void *extra)
 	hx_buf_done(&task->events);
 }
 
-/* NULL: it was answered. */
+/* NULL: already answered. */
 static struct task *task_new(struct hx_api_request *request)
 {
 	const struct hx_api_options *options = &request->api->options;
@@ -149,7 +149,7 @@ static enum hapax_status list(
 		return status;
 	hx_json_write_init(&task->json, &task->events);
 	hx_json_write_begin(&task->json, NULL, '[');
-	/* Those that are parked. */
+	/* The parked ones. */
 	status = hapax_outbox_find(outbox, "state", HX_BYTES_LIT("2"), take_event, task, err);
 	hx_json_write_end(&task->json, ']');
 	return status == HAPAX_OK ? task->json.status : status;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api_request.h - a request on its way through the API; for api/ only.
+ * api_request.h - a request inside the API; for api/ only.
  *
  *	handle ──▶ submit, or the worker ──▶ a step on the reactor's thread ──▶ reply
  *
  *  (1) From handle to its reply a request is in the API's list, and nowhere else.
- *  (2) A reply, or a problem, is the last thing that is done with it: it is gone then.
- *  (3) While it is the store's or the worker's nobody touches it.
+ *  (2) A reply or a problem is the last call for a request: it frees the request.
+ *  (3) While the store or the worker has the request, no other code touches it.
  *
- * Threads: the reactor's, but for what api_worker.h says.
+ * Threads: the reactor's, except as api_worker.h says.
  */
 #ifndef HX_API_API_REQUEST_H
 #define HX_API_API_REQUEST_H
@@ -23,10 +23,10 @@
 #include "wire/json/json_write.h"
 
 enum {
-	/* Of a reply; a page of keys is far smaller, a batch of results may be large. */
+	/* For a reply; a page of keys is far smaller, a batch of results may be large. */
 	HX_API_REPLY_MAX = 64 * 1024 * 1024,
 
-	/* Of a tree: 1,024 operations take a hundredth of it, a large result is one node. */
+	/* For a tree: 1,024 operations take a hundredth of it, a large result is one node. */
 	HX_API_SCRATCH_MAX = 16 * 1024 * 1024,
 };
 
@@ -37,19 +37,19 @@ struct hx_api_batch;
 
 struct hx_api {
 	struct hx_api_options options; /* complete */
-	char *audit_path;              /* that it points at: settings come and go */
+	char *audit_path;              /* the API's copy, since settings change */
 	struct hx_api_worker worker;
-	struct hx_api_worker outbox_worker; /* of what asks the outbox's database */
+	struct hx_api_worker outbox_worker; /* for jobs that use the outbox's database */
 	struct hx_api_request *requests;
 	uint64_t cursor_key[2]; /* cursors of another process are refused */
 	struct hx_audit audit;
 	struct hx_api_events events;
-	struct hapax_buf description; /* /openapi.json; empty until it is asked for */
-	/* What was counted when the figures were reset, to be taken off; in this process only. */
+	struct hapax_buf description; /* /openapi.json; empty until the first request */
+	/* Counts at the last reset, to be subtracted; in this process only. */
 	int64_t reset_ms; /* 0: never */
 	uint64_t reset_counts[HAPAX_DECISION_COUNT];
-	size_t submitted; /* requests that are the store's */
-	bool is_patching; /* a change of the settings is on its way */
+	size_t submitted; /* requests in the store */
+	bool is_patching; /* a change of the settings is in progress */
 };
 
 typedef void hx_api_step_fn(struct hx_api_request *request);
@@ -62,36 +62,36 @@ struct hx_api_request {
 	int64_t came_ns;
 	struct hapax_bytes names[HX_API_NAMES_MAX]; /* decoded */
 	struct hx_api_value values[HX_API_PARAMETERS_MAX];
-	struct hapax_buf text;        /* what names and values point at */
+	struct hapax_buf text;        /* memory of names and values */
 	struct hapax_buf body_text;   /* a body from a file */
 	struct hapax_bytes body;      /* all of it */
-	struct hx_json_reader reader; /* of the body */
+	struct hx_json_reader reader; /* for the body */
 	struct hapax_buf out;
-	bool is_streamed;           /* out is on its way, piece by piece */
-	size_t streamed;            /* of it */
+	bool is_streamed;           /* out is being streamed */
+	size_t streamed;            /* bytes of it */
 	struct hx_api_batch *batch; /* operations; or NULL */
-	hx_api_step_fn *step;       /* when the store has answered, or the worker */
+	hx_api_step_fn *step;       /* called after the store or the worker has answered */
 	struct hx_task task;
 	struct hx_api_job job;
-	enum hapax_status status; /* of what the worker did */
+	enum hapax_status status; /* of the worker's job */
 	struct hapax_error err;
-	void *extra; /* the handler's; freed with the request, after extra_done */
+	void *extra; /* belongs to the handler; freed with the request, after extra_done */
 	void (*extra_done)(void *extra); /* or NULL */
 	struct hx_api_request *next;
 	struct hx_api_request *back;
 };
 
-/* The reply is what stands in out, as JSON. */
+/* Reply with out, as JSON. */
 void hx_api_reply(struct hx_api_request *request, unsigned status);
 
-/* A problem of that type (NULL: the status says it all). */
+/* Reply with a problem of that type (NULL: the status says it all). */
 __attribute__((format(printf, 4, 5))) void hx_api_problem(
 	struct hx_api_request *request, unsigned status, const char *type, const char *format, ...);
 
-/* What the store said instead of an answer, as a problem. */
+/* Reply with a failure of the store, as a problem. */
 void hx_api_fail(struct hx_api_request *request, enum hapax_status status, const char *detail);
 
-/* Which status of HTTP that is, and what it is called. */
+/* The HTTP status for a status, and its name. */
 unsigned hx_api_status(enum hapax_status status);
 const char *hx_api_status_text(enum hapax_status status);
 
@@ -99,23 +99,23 @@ const char *hx_api_status_text(enum hapax_status status);
 void hx_api_submit(
 	struct hx_api_request *request, struct hapax_op *ops, size_t count, hx_api_step_fn *step);
 
-/* Have work done by the worker, then step; without a worker it is a problem. */
+/* Run work on the worker, then step. Without a worker, reply with a problem. */
 void hx_api_work(struct hx_api_request *request, hx_api_job_fn *work, hx_api_step_fn *step);
 void hx_api_work_outbox(struct hx_api_request *request, hx_api_job_fn *work, hx_api_step_fn *step);
 
 struct hx_api_request *hx_api_request_of(struct hx_api_job *job);
 
-/* The request of a stream: it is gone, the exchange stays. */
+/* Free the request of a stream; the exchange stays. */
 struct hx_http_exchange *hx_api_request_leave(struct hx_api_request *request);
 
-/* Whether the caller has nothing to do with that tenant; empty: "default". */
+/* Is the tenant outside of the caller's token? Empty: "default". */
 bool hx_api_is_foreign(const struct hx_api_request *request, struct hapax_bytes tenant);
 
-/* It asks for another tenant, or for more than its role. */
+/* Refuse: the request is for another tenant, or exceeds the caller's role. */
 void hx_api_refuse_tenant(struct hx_api_request *request);
 void hx_api_refuse_role(struct hx_api_request *request, enum hx_api_role wanted);
 
-/* Wall clock, for what is shown. */
+/* Wall clock, for display. */
 int64_t hx_api_now_ms(const struct hx_api *api);
 
 /* Handlers, by file. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api_schema.c - what the API answers, as JSON Schema (draft 2020-12). Replies have no other
- * members than these.
+ * api_schema.c - replies of the API as JSON Schema (draft 2020-12). Replies have no other members.
  */
 #include "api/route.h"
 

@@ -2,16 +2,16 @@
 /*
  * api_settings.c - GET and PATCH /config.
  *
- * A patch (RFC 7396: null takes a setting back, a list is the whole list) is merged with those
- * before it, which stand in conf.d/99-runtime.yaml, as JSON, which is YAML. What would come out
- * is read as a whole configuration first; then the file is replaced in one step and read again.
- * If the daemon cannot go by it, the file is put back as it was: nothing is changed if anything
- * fails. A setting that a variable, an option or a later file decides is refused, since it
- * would be kept and change nothing. One change is on its way at a time.
+ * A patch (RFC 7396: null removes a setting, a list replaces the whole list) is merged with earlier
+ * patches in conf.d/99-runtime.yaml, as JSON, which is YAML. The result is first read as a whole
+ * configuration. Then the file is replaced in one step and read again. If the daemon cannot use it,
+ * the old file is restored: a failure changes nothing. A setting that a variable, an option or a
+ * later file overrides is refused, since the patch would have no effect. Only one change is in
+ * progress at a time.
  *
- * What names a host, a file or a command, and who may ask for what, is changed in the operator's
- * files only: a token of the API must not give its bearer the rights of the daemon's user. Both
- * the patch and what would come out of it are judged, by the flags of the schema.
+ * Settings that name a host, a file or a command, and permissions, can be changed only in the
+ * operator's files: an API token must not give its bearer the rights of the daemon's user. The
+ * flags of the schema are checked for both the patch and its result.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -32,19 +32,18 @@ enum {
 	FILE_SIZE_MAX = 256 * 1024,
 	DETAIL_SIZE_MAX = 1024,
 	DEPTH_MAX = 16,
-	MEMBERS_MAX =
-		256, /* of one object, several times what any has: each is looked for in all */
+	MEMBERS_MAX = 256, /* per object, several times the largest; each lookup is linear */
 };
 
 struct patch {
 	struct hx_api *api;
-	struct hx_config *config; /* in force when it came; kept */
-	struct hapax_buf file;    /* as it was */
+	struct hx_config *config; /* in force on arrival; kept */
+	struct hapax_buf file;    /* before the patch */
 	struct hapax_buf merged;
 	struct hx_json_reader reader;
-	unsigned status; /* of HTTP, if it is refused */
+	unsigned status; /* of HTTP, if refused */
 	bool had_file;
-	char setting[HX_CONFIG_SETTING_SIZE]; /* the first that is decided elsewhere, and by whom */
+	char setting[HX_CONFIG_SETTING_SIZE]; /* the first overridden setting, and its source */
 	char by[HX_CONFIG_PATH_SIZE];
 	char folder[HX_CONFIG_PATH_SIZE];
 	char path[HX_CONFIG_PATH_SIZE + 64];
@@ -104,7 +103,7 @@ static void merge(
 	struct hx_json_write *json, const char *name, struct side old, struct side new,
 	unsigned depth);
 
-/* Members of one side, as the other has them, too, or not. */
+/* Members of one side that the other side also has, or lacks. */
 static void merge_members(
 	struct hx_json_write *json, struct side of, struct side old, struct side new,
 	unsigned depth)
@@ -119,7 +118,7 @@ static void merge_members(
 		char text[NAME_SIZE];
 		struct hapax_bytes bytes = hx_bytes(name.data, name.size);
 
-		/* No setting has such a name: it is left to the reader of settings to say so. */
+		/* No setting has such a name: the configuration reader reports it. */
 		if (name.escaped || name.size >= sizeof(text) || depth > DEPTH_MAX ||
 		    ++count > MEMBERS_MAX) {
 			json->status = HAPAX_ERR_INVALID;
@@ -127,7 +126,7 @@ static void merge_members(
 		}
 		memcpy(text, name.data, name.size);
 		text[name.size] = '\0';
-		/* What both have was written with the old ones. */
+		/* Common members were written with the old ones. */
 		if (of.tree == new.tree && member_of(old, bytes).node != NULL)
 			continue;
 		merge(json, text, member_of(old, bytes), member_of(new, bytes), depth + 1);
@@ -214,7 +213,7 @@ static enum hapax_status write_file(
 	return HAPAX_OK;
 }
 
-/* As it was before the patch. */
+/* Restore the file from before the patch. */
 static enum hapax_status put_back(struct patch *patch, struct hapax_error *err)
 {
 	const struct hx_io *io = hx_io_system();
@@ -246,7 +245,7 @@ static bool is_patched(const struct hx_api_request *request, const char *setting
 	return side.node != NULL && side.node->token.type != HX_JSON_NULL;
 }
 
-/* What former patches said and is decided elsewhere by now is not this one's fault. */
+/* Ignore overridden settings of earlier patches. */
 static void note_overruled(const char *setting, const char *by, void *context)
 {
 	struct hx_api_request *request = context;
@@ -258,7 +257,7 @@ static void note_overruled(const char *setting, const char *by, void *context)
 	(void)snprintf(patch->by, sizeof(patch->by), "%s", by);
 }
 
-/* The first door that would speak TLS, or would not, from the next start on; or NULL. */
+/* The first door that would change to or from TLS at the next start, or NULL. */
 static const char *find_other_tls(const struct hx_config *a, const struct hx_config *b)
 {
 	for (int i = 0; i < HX_CONFIG_TLS_DOORS; i++) {
@@ -286,8 +285,8 @@ static enum hapax_status refuse_setting(
 }
 
 /*
- * Does it leave alone what only the operator's files change? It is compared with what they and the
- * patches before it say now, which may be more than is in force.
+ * Does it leave the operator's settings alone? Compare with the current files and earlier patches,
+ * which may contain more than is in force.
  */
 static enum hapax_status check_fixed(
 	struct hx_api_request *request, const struct hx_config *config, struct hapax_error *err)
@@ -300,7 +299,7 @@ static enum hapax_status check_fixed(
 	bool is_changed;
 
 	with.runtime = &text;
-	/* What cannot be read was not put in force. */
+	/* An unreadable configuration is not in force. */
 	if (hx_config_load(&with, &before, NULL, NULL) != HAPAX_OK)
 		before = hx_config_keep(patch->config);
 	is_changed = hx_config_needs_file(before, config, setting);
@@ -308,7 +307,7 @@ static enum hapax_status check_fixed(
 	return is_changed ? refuse_setting(patch, setting, err) : HAPAX_OK;
 }
 
-/* Is all that was asked for in force when it is read again? */
+/* Would every requested setting be in force after a reload? */
 static enum hapax_status check_force(
 	struct patch *patch, const struct hx_config *config, struct hapax_error *err)
 {
@@ -338,7 +337,7 @@ static enum hapax_status check_force(
 	return HAPAX_OK;
 }
 
-/* Would it be a configuration, and one that this process can go by? */
+/* Is the result a valid configuration that this process can use? */
 static enum hapax_status try_new(struct hx_api_request *request, struct hapax_error *err)
 {
 	struct patch *patch = request->extra;
@@ -376,7 +375,7 @@ static void apply(struct hx_api_job *job)
 	struct side old, new;
 	char setting[HX_CONFIG_SETTING_SIZE];
 
-	/* First, so that nobody looks closer at what may be an attack. */
+	/* Check this first, so that a possible attack is not examined further. */
 	if (hx_config_patch_needs_file(&request->reader.tree, setting)) {
 		request->status = refuse_setting(patch, setting, &request->err);
 		return;
@@ -407,7 +406,7 @@ static void apply(struct hx_api_job *job)
 	if (request->status == HAPAX_OK)
 		request->status = write_file(patch, &patch->merged, &request->err);
 	if (request->status == HAPAX_ERR_UNAVAILABLE && is_forbidden(request->err.os_errno)) {
-		/* It does not get better by coming again. */
+		/* A retry would not help. */
 		patch->status = 409;
 		(void)hx_error_set(
 			&request->err, HAPAX_ERR_UNAVAILABLE, request->err.os_errno,
@@ -428,7 +427,7 @@ static void patch_done(void *extra)
 	hx_json_reader_done(&patch->reader);
 }
 
-/* The patch, as far as people may see it, unless it is long. */
+/* The patch with secrets hidden, unless it is long. */
 static void audit(struct hx_api_request *request, const char *outcome)
 {
 	struct hx_json_write json;
@@ -448,8 +447,8 @@ static void audit(struct hx_api_request *request, const char *outcome)
 }
 
 /*
- * The daemon does not go by it, as request->err says: the next start would not either. Here
- * and not by the worker, which may be ending: it is as short as the reload was.
+ * The daemon rejected the configuration (see request->err), and the next start would, too. Restore
+ * the file here, not in the worker, which may be stopping. It takes no longer than the reload did.
  */
 static void take_back(struct hx_api_request *request)
 {

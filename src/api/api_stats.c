@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api_stats.c - GET /stats, POST /stats/reset, POST /gc: figures of the store, and cleaning up.
+ * api_stats.c - GET /stats, POST /stats/reset, POST /gc: figures of the store, and cleanup.
  *
- * What a store has counted is never taken back: a reset is a point in time from which this
- * daemon counts on, and metrics go on as they were.
+ * A store's counters are never reset. A reset is a point in time from which this daemon counts;
+ * metrics continue unchanged.
  */
 #include <string.h>
 
@@ -20,7 +20,7 @@ enum { HOURS = 24, ROWS_MAX = 100000, SWEEP_SECONDS_MAX = 10 };
 /* In the order of the table's parameters. */
 enum { VALUE_HOURS };
 
-/* What one scope decided. */
+/* The decisions of one scope. */
 struct row {
 	uint16_t tenant_size;
 	uint16_t group_size;
@@ -171,7 +171,7 @@ static void on_told(struct hx_api_request *request)
 	hx_json_write_unsigned(&json, "capabilities", capabilities);
 	write_totals(&json, stats);
 	hx_json_write_time(&json, "since", api->reset_ms != 0 ? api->reset_ms : INT64_MAX);
-	/* By the hour it is what the store keeps, for whoever adds it up. */
+	/* By the hour, the figures are those of the store, for callers that add them up. */
 	for (size_t d = 0; d < HAPAX_DECISION_COUNT && !figures->by_hour; d++) {
 		uint64_t before = api->reset_counts[d];
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api_table.c - every path of the API: who may ask, what is asked, what is answered.
+ * api_table.c - every path of the API: role, request and reply.
  *
  * To add one: a row, its handler, the schema of its reply in api_schema.c. /openapi.json and the
- * tests that hold handlers to it follow.
+ * tests that compare handlers with it follow.
  */
 #include "api/gc.h"
 #include "api/api_operation.h"

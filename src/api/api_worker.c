@@ -3,7 +3,9 @@
 
 #include "base/error.h"
 
-/* People and programs that look on; whoever has more of them waiting is told so. */
+/*
+ * Listeners and operators only. Above this limit, a request is refused.
+ */
 enum { WAITING_MAX = 64 };
 
 void hx_api_worker_init(struct hx_api_worker *worker, struct hx_reactor *reactor)

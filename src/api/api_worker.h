@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api_worker.h - a thread for what blocks: scans, figures, files. One job after the other.
+ * api_worker.h - a thread for blocking work: scans, figures, files. It does one job at a time.
  *
- * Threads: ask and stop the reactor's; a job's work the worker's, its end the reactor's.
+ * Threads: the reactor's for ask and stop; the worker's for a job's work; the reactor's for its
+ * done.
  */
 #ifndef HX_API_API_WORKER_H
 #define HX_API_API_WORKER_H
@@ -18,11 +19,11 @@ struct hx_api_job;
 
 typedef void hx_api_job_fn(struct hx_api_job *job);
 
-/* Lives inside of what it is for. */
+/* Embedded in the caller's struct. */
 struct hx_api_job {
 	hx_api_job_fn *work; /* on the worker's thread; must not touch the rest of the API */
-	hx_api_job_fn *done; /* on the reactor's, then */
-	bool was_refused;    /* for done: the worker stops, and it was not done */
+	hx_api_job_fn *done; /* then, on the reactor's thread */
+	bool was_refused;    /* for done: the worker is stopping and did not run work */
 	struct hx_task task;
 	struct hx_job base;
 };
@@ -35,11 +36,11 @@ struct hx_api_worker {
 
 void hx_api_worker_init(struct hx_api_worker *worker, struct hx_reactor *reactor);
 
-/* work and done are set. LIMIT: too many wait; NO_MEMORY: there is no thread. */
+/* work and done are set. LIMIT: too many jobs wait. NO_MEMORY: there is no thread. */
 enum hapax_status hx_api_worker_ask(
 	struct hx_api_worker *worker, struct hx_api_job *job, struct hapax_error *err);
 
-/* Do no more: what waits is refused. The job that is being done goes on. */
+/* Refuse all waiting jobs. The current job continues. */
 void hx_api_worker_stop(struct hx_api_worker *worker);
 
 #endif

@@ -19,7 +19,7 @@ enum { LIMIT_DEFAULT = 100, LINE_SIZE_MAX = 16 * 1024 };
 /* In the order of the table's parameters. */
 enum { VALUE_LIMIT, VALUE_BEFORE };
 
-/* A line on its way to the file. */
+/* A line to be written to the file. */
 struct append {
 	struct hx_api_job job;
 	struct hx_api *api;
@@ -36,7 +36,7 @@ void hx_audit_done(struct hx_audit *audit)
 	hx_free(audit->lines);
 }
 
-/* Threads: the worker's. Appends it, wherever the file ends by now; somebody may have moved it. */
+/* Threads: the worker's. Appends at the current end of the file, which may have been rotated. */
 static void append_line(struct hx_api_job *job)
 {
 	struct append *append = (struct append *)(void *)job;
@@ -57,7 +57,7 @@ static void append_line(struct hx_api_job *job)
 	append->status = result < 0 ? HAPAX_ERR_UNAVAILABLE : HAPAX_OK;
 }
 
-/* What there is no other place for. */
+/* Log a line that could not be written to the audit file. */
 static void say_lost(struct hx_api *api, struct hapax_bytes line)
 {
 	const struct hx_logger_field fields[] = {
@@ -71,7 +71,7 @@ static void on_appended(struct hx_api_job *job)
 {
 	struct append *append = (struct append *)(void *)job;
 
-	/* The worker ends, and the daemon with it: nobody is held up any more. */
+	/* The worker stops with the daemon: waiting callers are no longer blocked. */
 	if (job->was_refused)
 		append_line(job);
 	if (append->status != HAPAX_OK)
@@ -99,7 +99,7 @@ static void write_file(struct hx_api *api, struct hapax_bytes line)
 	}
 }
 
-/* A key is a secret perhaps, and the log was told what to do with those. */
+/* A key may be a secret: the logger's settings decide how to show it. */
 static void write_log(
 	struct hx_api *api, const char *who, const char *client, const struct hx_audit_entry *entry)
 {
@@ -118,7 +118,7 @@ static void write_log(
 		HX_LOGGER_BYTES(entry->detail.size > 0 ? "detail" : NULL, entry->detail),
 	};
 
-	/* Who changed something must not be hidden by changing more, nor by a quieter log. */
+	/* Neither further changes nor a quieter log level may hide who made a change. */
 	hx_logger_always(api->options.log, HX_LOGGER_INFO, "audit", fields, HX_COUNT(fields));
 }
 
@@ -210,7 +210,7 @@ void hx_api_audit(struct hx_api *api, const char *who, const char *action, const
 	hx_audit_add(api, who, "", &(struct hx_audit_entry){.action = action, .outcome = outcome});
 }
 
-/* The newest first. */
+/* Newest first. */
 void hx_api_get_audit(struct hx_api_request *request)
 {
 	const struct hx_audit *audit = &request->api->audit;

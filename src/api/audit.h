@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * audit.h - every administrative change: who, what, when, and how it was before.
+ * audit.h - every administrative change: caller, action, time, and previous state.
  *
- * Entries are lines of JSON. The last ones are kept in memory, for GET /audit; all of them
- * go to the log, or to a file of their own, if there is one.
+ * Entries are lines of JSON. The last ones are kept in memory, for GET /audit. All of them go to
+ * the log, or to an audit file if one is configured.
  *
- * Threads: the reactor's; the file is written by the worker.
+ * Threads: the reactor's; the worker writes the file.
  */
 #ifndef HX_API_AUDIT_H
 #define HX_API_AUDIT_H
@@ -28,7 +28,7 @@ struct hx_audit {
 	uint64_t number; /* of the last entry; the first is 1 */
 };
 
-/* What was changed. Empty and NULL: it is not about that. */
+/* One change. Empty and NULL: not applicable. */
 struct hx_audit_entry {
 	const char *action;  /* "forget", "flush", "resolve", "gc", "stats.reset", "config.patch" */
 	const char *outcome; /* "applied", "busy", "absent", ... */
@@ -37,7 +37,7 @@ struct hx_audit_entry {
 	struct hapax_bytes key;
 	const struct hapax_record *before;
 	const char *after;         /* a state */
-	struct hapax_bytes detail; /* JSON, as it is */
+	struct hapax_bytes detail; /* JSON, unchanged */
 };
 
 void hx_audit_done(struct hx_audit *audit);
@@ -47,7 +47,7 @@ void hx_audit_add(
 	struct hx_api *api, const char *who, const char *client,
 	const struct hx_audit_entry *entry);
 
-/* The same, by whoever asked. */
+/* The same, for the caller of a request. */
 void hx_api_audit_request(struct hx_api_request *request, const struct hx_audit_entry *entry);
 
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cursor.h - where a listing stands, as text that callers hand back and nobody else makes.
+ * cursor.h - the position of a listing, as text that only this process can create.
  *
- * A store believes its cursors, so one that was made up, changed, or comes from another
- * process or another question is refused: a keyed hash of it and of the question is part
- * of the text.
+ * A store trusts its cursors. A forged or changed cursor, or one from another process or another
+ * query, is refused: the text contains a keyed hash of cursor and query.
  *
  * Threads: any.
  */
@@ -18,12 +17,12 @@
 
 struct hapax_buf;
 
-/* Append the text of a cursor. question: a hash of what was asked for. */
+/* Append the text of a cursor. question: a hash of the query. */
 enum hapax_status hx_api_cursor_write(
 	const uint64_t key[2], uint64_t question, const struct hapax_cursor *cursor,
 	struct hapax_buf *out);
 
-/* False: it is not one of ours, or not of this question. */
+/* False: not from this process, or not for this query. */
 bool hx_api_cursor_read(
 	const uint64_t key[2], uint64_t question, struct hapax_bytes text,
 	struct hapax_cursor *ret_cursor);

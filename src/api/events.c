@@ -20,10 +20,13 @@
 enum {
 	PUMP_MS = 100,
 
-	/* Proxies close what is silent for a minute; half of the shortest of those that we know. */
+	/*
+	 * Some proxies close a connection that is silent for a minute; this is half of the shortest
+	 * known limit.
+	 */
 	HEARTBEAT_SECONDS = 15,
 
-	/* Whoever comes back within that time has missed no first deliveries either. */
+	/* A client that reconnects within this time has not missed first deliveries either. */
 	LISTENED_SECONDS = 60,
 
 	TEXT_SIZE_MAX = 64 * 1024,
@@ -42,12 +45,12 @@ enum { DECISION_COUNT = HX_COUNT(decisions) };
 struct hx_listener_client {
 	struct hx_api *api;
 	struct hx_http_exchange *exchange;
-	uint64_t number; /* of the last decision that it was told, or that does not concern it */
-	uint64_t lost;   /* as above, when it was told */
-	unsigned bits;   /* of decisions that it wants */
+	uint64_t number; /* of the last decision that was sent to it, or filtered out */
+	uint64_t lost;   /* as above, when last reported */
+	unsigned bits;   /* of the decisions that it wants */
 	bool is_full;
 	int64_t told_ns;
-	size_t tenant_size; /* 0: any, as group */
+	size_t tenant_size; /* 0: any, also for group */
 	size_t group_size;
 	char tenant[HX_SCOPE_PART_SIZE_MAX];
 	char group[HX_SCOPE_PART_SIZE_MAX];
@@ -97,7 +100,7 @@ enum hapax_status hx_event_decisions_parse(
 	return HAPAX_OK;
 }
 
-/* With how old what it repeats is, and why it came. */
+/* With the age of the original and the cause of the duplicate. */
 static void write_note(struct hx_json_write *json, const struct hx_feed_note *note)
 {
 	hx_json_write_time(json, "at", note->at_ms);
@@ -205,7 +208,7 @@ static void send_text(struct hx_listener_client *listener, const struct hapax_bu
 	listener->is_full = !hx_http_stream_write(listener->exchange, hapax_buf_bytes(text));
 }
 
-/* Text of one decision; false: it did not fit, and is left out. */
+/* The text of one decision; false: it did not fit, and is left out. */
 static bool write_event(
 	const struct hx_api_events *events, const struct hx_feed_note *note, struct hapax_buf *out)
 {
@@ -223,7 +226,7 @@ static bool write_event(
 	return json.status == HAPAX_OK && hx_buf_append(out, "\n\n", 2) == HAPAX_OK;
 }
 
-/* How many it will never see: because it was away, or because they came too fast. */
+/* Report how many decisions the listener missed, by being disconnected or too slow. */
 static void tell_missed(struct hx_listener_client *listener, uint64_t count)
 {
 	struct hapax_buf *text = &listener->api->events.text;
@@ -234,7 +237,7 @@ static void tell_missed(struct hx_listener_client *listener, uint64_t count)
 		send_text(listener, text);
 }
 
-/* What it has not been told. Returns false when it is gone. */
+/* Send new decisions. Returns false if the listener is gone. */
 static bool pump(struct hx_listener_client *listener)
 {
 	struct hx_api_events *events = &listener->api->events;
@@ -245,13 +248,13 @@ static bool pump(struct hx_listener_client *listener)
 		return false;
 	}
 	if (listener->is_full && events->number - listener->number > HX_EVENTS_KEPT_MAX) {
-		/* Too slow: it comes back with its last id, and is told how much it has missed. */
+		/* Too slow: it reconnects with its last ID, and learns how many it missed. */
 		hx_http_stream_cut(listener->exchange);
 		end(listener);
 		return false;
 	}
 	if (events->number - listener->number > HX_EVENTS_KEPT_MAX) {
-		/* More came at once than are kept. */
+		/* More arrived at once than the ring keeps. */
 		listener->lost -= events->number - listener->number - HX_EVENTS_KEPT_MAX;
 		listener->number = events->number - HX_EVENTS_KEPT_MAX;
 	}
@@ -361,7 +364,7 @@ static struct hapax_bytes last_id(const struct hx_api_request *request)
 	return index < head->field_count ? head->fields[index].value : hx_bytes(NULL, 0);
 }
 
-/* Where it goes on. Returns how many it has missed. */
+/* The number to continue from. Returns how many were missed. */
 static uint64_t place(
 	struct hx_listener_client *listener, const struct hx_api_events *events,
 	struct hapax_bytes id)
@@ -374,7 +377,7 @@ static uint64_t place(
 	listener->number = events->number;
 	if (id.size == 0)
 		return 0;
-	/* Another process numbered it: all that this one has is new. */
+	/* Another process numbered it: everything in this one is new. */
 	if (!hx_event_id_parse(id, events->process, &number) || number > events->number)
 		number = 0;
 	listener->number = number < oldest ? oldest : number;
@@ -439,7 +442,7 @@ static void join(struct hx_listener_client *listener, struct hx_api *api, uint64
 			hx_reactor_now_ns(api->options.reactor) + PUMP_MS * HX_NS_PER_MS);
 }
 
-/* How many listen for whom the request counts; 0: it counts for nobody. */
+/* The number of listeners that count for the request's address; 0: it counts for none. */
 static size_t count_of_address(
 	const struct hx_api_events *events, const struct hx_http_exchange *exchange)
 {
@@ -496,7 +499,7 @@ void hx_api_get_events(struct hx_api_request *request)
 	join(listener, api, missed);
 }
 
-/* The newest first. */
+/* Newest first. */
 void hx_api_get_duplicates(struct hx_api_request *request)
 {
 	struct hx_api_events *events = &request->api->events;

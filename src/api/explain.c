@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * explain.c - GET /keys/{tenant}/{group}/{key}/explain: what became of a key, in words,
- * what a claim would be told now, and which requests help.
+ * explain.c - GET /keys/{tenant}/{group}/{key}/explain: the state of a key in words, the answer
+ * that a claim would get now, and requests that help.
  */
 #include "api/api_batch.h"
 #include "base/bytes.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gc.h - what POST /gc may be told.
+ * gc.h - the body of POST /gc.
  */
 #ifndef HX_API_GC_H
 #define HX_API_GC_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * keys.c - GET /keys, and GET and DELETE of one of them.
+ * keys.c - GET /keys, and GET and DELETE of one key.
  */
 #include <string.h>
 
@@ -86,11 +86,11 @@ static void on_scanned(struct hx_api_request *request)
 
 static uint64_t mix(const uint64_t key[2], uint64_t sum, struct hapax_bytes text)
 {
-	/* Sizes count, so that parts cannot flow into one another. */
+	/* The hash includes sizes, so that parts cannot run into one another. */
 	return hx_siphash13(key, text.data, text.size) * 31 + sum * 1000003 + text.size;
 }
 
-/* A cursor goes on with the question that it was made for. */
+/* A cursor is valid only for the query that it was created for. */
 static uint64_t question_of(const uint64_t key[2], const struct hapax_scan *scan)
 {
 	uint64_t sum = (uint64_t)scan->state << 8 | scan->flags;

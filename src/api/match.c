@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * match.c - from a request's line to its row, its names and its query.
+ * match.c - find the row, names and query of a request.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -203,7 +203,7 @@ static enum hapax_status read_value(
 		parameter->name, parameter->min, parameter->max, value->text.size);
 }
 
-/* A plus stands for itself: keys have them. */
+/* A plus is literal: keys contain it. */
 static enum hapax_status decode(
 	struct hapax_bytes text, struct hapax_buf *buf, struct hapax_bytes *ret,
 	struct hapax_error *err)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * openapi.c - GET /openapi.json: the table, as OpenAPI 3.1 has it.
+ * openapi.c - GET /openapi.json: the table as OpenAPI 3.1.
  */
 #include <stdio.h>
 #include <string.h>
@@ -100,7 +100,7 @@ static void write_base64(struct hx_json_write *json, const struct hx_json_field 
 	hx_json_write_end(json, '}');
 }
 
-/* Of bytes one of two is required, of all else the one. */
+/* For bytes, one of two members is required; for all else, the member itself. */
 static void write_required(
 	struct hx_json_write *json, const struct hx_json_section *section, unsigned use)
 {
@@ -409,7 +409,7 @@ enum hapax_status hx_api_describe(struct hapax_buf *out)
 	return json.status;
 }
 
-/* Described once: any stranger may ask for it, and the loop that describes answers probes. */
+/* Created once: any stranger may request it, and this loop also answers probes. */
 void hx_api_get_openapi(struct hx_api_request *request)
 {
 	struct hapax_buf *text = &request->api->description;

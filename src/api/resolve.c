@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resolve.c - POST /resolve: a person decides what became of a parked key.
+ * resolve.c - POST /resolve: a person decides the outcome of a parked key.
  *
- * The record is looked up, and completed or released with its own token: whoever held it
- * is FENCED from then on. Of a claim that somebody may still be working on nothing is
- * decided unless it is forced.
+ * The handler looks up the record and completes or releases it with its own token: the former
+ * holder is FENCED from then on. It leaves alone a claim that may still be running, unless forced.
  */
 #include "api/api_batch.h"
 #include "base/alloc.h"
@@ -12,7 +11,7 @@
 
 static const struct hapax_bytes retry_text = {"resolved: to be tried again", 27};
 
-/* One that was not decided in the second step keeps the answer of the first. */
+/* An item that the second step did not decide keeps the answer of the first. */
 static bool is_decidable(const struct hx_api_item *item, struct hapax_op *op)
 {
 	if (op->status != HAPAX_OK || op->outcome != HAPAX_OUTCOME_FOUND)
@@ -46,7 +45,7 @@ static void audit(struct hx_api_request *request, size_t index, const char *outc
 		});
 }
 
-/* A single one has its status in HTTP, too. */
+/* A single one also sets the HTTP status. */
 static void answer(struct hx_api_request *request)
 {
 	const struct hapax_op *op = &request->batch->ops[0];

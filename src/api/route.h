@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * route.h - what can be asked of the API: the rows of api_table.c.
+ * route.h - the requests that the API accepts: the rows of api_table.c.
  *
  * Threads: any; it is constant.
  */
@@ -18,7 +18,7 @@
 
 struct hx_api_request;
 
-/* A request whose path, role and body are as the row says; it is owed a reply. */
+/* A request whose path, role and body match the row; it must get a reply. */
 typedef void hx_api_handle_fn(struct hx_api_request *request);
 
 enum hx_api_parameter_kind {
@@ -32,7 +32,7 @@ enum hx_api_parameter_kind {
 struct hx_api_parameter {
 	const char *name; /* NULL ends a table */
 	enum hx_api_parameter_kind kind;
-	int64_t min; /* of a COUNT; of a TEXT its bytes */
+	int64_t min; /* for a COUNT; for a TEXT its bytes */
 	int64_t max;
 	const char *const *choices; /* ends with NULL */
 	const char *doc;
@@ -40,20 +40,20 @@ struct hx_api_parameter {
 
 enum hx_api_body {
 	HX_API_BODY_NONE,
-	HX_API_BODY_OBJECT,   /* one, by section and use */
-	HX_API_BODY_OPTIONAL, /* one, or nothing */
-	HX_API_BODY_BATCH,    /* one, or an array of them */
+	HX_API_BODY_OBJECT,   /* one object, by section and use */
+	HX_API_BODY_OPTIONAL, /* one object, or nothing */
+	HX_API_BODY_BATCH,    /* one object, or an array of them */
 	HX_API_BODY_ANY,      /* any object: the handler reads it */
 };
 
 enum { HX_API_NAMES_MAX = 3, HX_API_BATCH_MAX = 1024 };
 
-/* A row has what every path has by position, method to handle, and by name what some have. */
+/* A row sets the members of every path by position, method to handle, and optional ones by name. */
 struct hx_api_route {
 	const char *method;
 	const char *path; /* with {names} */
 	enum hx_api_role role;
-	const char *id;      /* of the operation, for those who make clients from it */
+	const char *id;      /* of the operation, for client generators */
 	const char *summary; /* a sentence: no full stop */
 	hx_api_handle_fn *handle;
 	const struct hx_api_parameter *parameters; /* NULL: none */
@@ -62,16 +62,16 @@ struct hx_api_route {
 	unsigned use;
 	const char *reply;        /* the name of a schema (api_schema.c); NULL: no body */
 	const char *content_type; /* NULL: application/json */
-	bool is_whole;            /* about all tenants: not for a token of one */
-	const char *statuses;     /* that it answers with beside 200, 400, 401, 403: "404 409" */
+	bool is_whole;            /* for all tenants: not allowed with a token of one */
+	const char *statuses;     /* statuses besides 200, 400, 401, 403: "404 409" */
 };
 
 extern const struct hx_api_route hx_api_routes[];
 extern const size_t hx_api_route_count;
 
-/* A path and what stands for its {names}, as it came. */
+/* A path and the values of its {names}, not decoded. */
 struct hx_api_match {
-	const struct hx_api_route *route; /* NULL: no row has the path, or none of the method */
+	const struct hx_api_route *route; /* NULL: no row has the path, or none with the method */
 	bool has_path;
 	struct hapax_bytes query;
 	struct hapax_bytes names[HX_API_NAMES_MAX];
@@ -82,7 +82,7 @@ void hx_api_match(struct hapax_bytes method, struct hapax_bytes path, struct hx_
 
 enum { HX_API_ALLOW_SIZE = 64 };
 
-/* "GET, HEAD, DELETE": what can be done with the path. */
+/* The methods of a path: "GET, HEAD, DELETE". */
 void hx_api_allow(struct hapax_bytes path, char out[HX_API_ALLOW_SIZE]);
 
 /* The values of a query, in the order of its table. */
@@ -91,12 +91,12 @@ enum { HX_API_PARAMETERS_MAX = 8 };
 struct hx_api_value {
 	bool is_given;
 	struct hapax_bytes text; /* decoded */
-	int64_t number;          /* of a COUNT; 1: true; the index of a choice */
+	int64_t number;          /* a COUNT; 1: true; the index of a choice */
 };
 
 /*
- * Read a query; text is decoded into buf, which has room for all of it. INVALID: a member
- * is unknown, twice, or not as its row says.
+ * Read a query; text is decoded into buf, which has room for all of it. INVALID: a member is
+ * unknown, duplicate, or does not match its row.
  */
 enum hapax_status hx_api_query_read(
 	const struct hx_api_parameter *parameters, struct hapax_bytes query, struct hapax_buf *buf,
