@@ -19,9 +19,7 @@ enum {
 	CHUNK_SIZE = 64 * 1024,
 	CHUNKS_KEPT_MAX = 16,
 
-	/*
-	 * The largest buffer kept for a record: deduplication values are short. It is not counted.
-	 */
+	/* The largest buffer kept for a record, not counted: deduplication values are short. */
 	BUF_KEPT_MAX = HX_BUF_FREE_MAX,
 
 	/* A result with its headers, the names and the message texts. */

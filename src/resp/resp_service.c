@@ -70,9 +70,7 @@ bool hx_resp_service_take_scan(
 			continue;
 		is_found = true;
 		*ret_cursor = scan->cursor;
-		/*
-		 * A client that lost the reply asks again: keep the scan until its slot is needed.
-		 */
+		/* A client that lost the reply asks again: keep it until the slot is needed. */
 		scan->used = ++service->scan_count;
 	}
 	hx_mutex_unlock(&service->lock);

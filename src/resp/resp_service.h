@@ -125,9 +125,7 @@ void hx_resp_service_set_skew(struct hx_resp_service *service, int64_t skew_ms);
 /* The time by the store's clock, as far as it is known. */
 int64_t hx_resp_service_now_ms(const struct hx_resp_service *service);
 
-/*
- * The size of an argument: the largest value that may be stored, with room for any other argument.
- */
+/* The size limit of an argument: the largest stored value, with room for any other argument. */
 static inline size_t hx_resp_service_bulk_size_max(const struct hx_resp_service *service)
 {
 	uint64_t value_max = service->options.value_size_max;

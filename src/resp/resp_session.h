@@ -136,9 +136,7 @@ void hx_resp_session_done(struct hx_resp_session *session);
 size_t hx_resp_session_plan(
 	struct hx_resp_session *session, struct hx_resp_batch *batch, struct hapax_bytes input);
 
-/*
- * The most memory that one client may hold, each for a transaction, records, an incoming command.
- */
+/* The most memory of one client, each for a transaction, records, an incoming command. */
 size_t hx_resp_session_share(const struct hx_resp_service *service);
 
 /* Whether a planned command still needs its reply. */

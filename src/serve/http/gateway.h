@@ -23,9 +23,7 @@ void hx_gateway_handle(struct hx_http_exchange *exchange);
 /* Reads the request and claims it: hx_delivery_read_all(). */
 void hx_gateway_take_up(struct hx_delivery *delivery);
 
-/*
- * Claims the event in loop->event. False: refused, and the delivery is freed unless it is a batch.
- */
+/* Claims the event in loop->event. False: refused; the delivery is freed unless it is a batch. */
 bool hx_gateway_claim(struct hx_delivery *delivery);
 
 /* Claims the next event of a batch, or answers the batch and frees the delivery. */
