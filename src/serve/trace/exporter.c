@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exporter.c - spans on their way to a collector.
+ * exporter.c - sends spans to a collector.
  *
  *	add ──▶ queue ──INTERVAL, BATCH──▶ body ──▶ call ──taken, refused──▶ next
  *	                                     ▲        │
@@ -25,10 +25,10 @@
 #include "wire/http1/http1_write.h"
 
 enum {
-	/* A second of 2,000 events that are sampled; 4 MB. */
+	/* One second of 2,000 sampled events; 4 MB. */
 	QUEUE_MAX = 2048,
 
-	/* In one request: half a megabyte, where collectors take four. */
+	/* Per request: half a megabyte; collectors take four. */
 	BATCH_MAX = 256,
 	BODY_MAX = 4 * 1024 * 1024,
 	HEAD_MAX = 16 * 1024,
@@ -36,7 +36,10 @@ enum {
 
 	INTERVAL_MS = 1000,
 
-	/* Seconds that double with each attempt: at most 15 in all, and then the notes are too old. */
+	/*
+	 * The pause in seconds doubles with each attempt: at most 15 in all; then the notes are too
+	 * old.
+	 */
 	ATTEMPTS_MAX = 5,
 	BACKOFF_MS = 1000,
 	BACKOFF_MS_MAX = 8000,
@@ -87,7 +90,7 @@ static void forget(struct hx_exporter *exporter, size_t count)
 
 /* ------------------------------------------------------------------ a request */
 
-/* As many notes as go into one. What is in the queue stays until it is taken or given up. */
+/* Writes as many notes as one request takes. Notes stay queued until accepted or given up. */
 static void write_body(struct hx_exporter *exporter, size_t count)
 {
 	struct hx_json_write json;
@@ -105,7 +108,7 @@ static void write_body(struct hx_exporter *exporter, size_t count)
 		exporter->sent_spans += hx_trace_note_spans(note);
 	}
 	hx_trace_write_end(&json);
-	/* Without memory half of it would be sent: better none. */
+	/* Without memory the body is incomplete: send none. */
 	if (json.status != HAPAX_OK)
 		hx_buf_clear(&exporter->body);
 	exporter->attempts = 0;
@@ -159,7 +162,7 @@ static void set_timer(struct hx_exporter *exporter, int64_t ms)
 static void give_up(struct hx_exporter *exporter, const char *why)
 {
 	const struct hx_logger_field fields[] = {
-		/* The path may be what lets us in. */
+		/* The path may contain a secret, so only the authority is logged. */
 		HX_LOGGER_TEXT("endpoint", exporter->config->traces.target.authority),
 		HX_LOGGER_UNSIGNED("spans", exporter->sent_spans),
 		HX_LOGGER_TEXT("error", why),
@@ -226,7 +229,7 @@ static void drop_rest(struct hx_exporter *exporter, size_t count)
 	give_up(exporter, "the daemon ended first");
 }
 
-/* Nothing is under way: what comes next? */
+/* No call is in progress: begin the next one. */
 static void go_on(struct hx_exporter *exporter)
 {
 	size_t count = queued(exporter);
@@ -259,7 +262,7 @@ static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
 		return;
 	value = head->fields[index].value;
 	digits = value.data;
-	/* A date is not read: it comes back by itself. */
+	/* A date is not parsed: the usual backoff applies. */
 	for (size_t i = 0; i < value.size && hx_http1_is_digit(digits[i]); i++) {
 		exporter->retry_after_s = exporter->retry_after_s * 10 + (digits[i] - '0');
 		if (exporter->retry_after_s > RETRY_AFTER_S_MAX)
@@ -308,7 +311,7 @@ static void on_wake(struct hx_task *task)
 {
 	struct hx_exporter *exporter = task->context;
 
-	/* Enough to go at once, unless it is told to wait. */
+	/* Enough to send at once, unless the collector asked to wait. */
 	if (exporter->sent_notes == 0 && !exporter->is_calling && queued(exporter) >= BATCH_MAX)
 		hx_timer_clear(&exporter->reactor.timers, &exporter->timer);
 	go_on(exporter);
@@ -335,7 +338,7 @@ static void on_ending(struct hx_task *task)
 
 /* ------------------------------------------------------------------ life */
 
-/* Whether a request can have such a field; what cannot be written is told by name only. */
+/* Whether a request can have such a field; errors show only its name. */
 static enum hapax_status check_field(
 	struct hx_exporter *exporter, struct hapax_bytes name, struct hapax_bytes value,
 	struct hapax_error *err)
@@ -400,7 +403,7 @@ static enum hapax_status take_fields(
 	return status;
 }
 
-/* Fields may hold secrets, so they stand in a file of their own and are never shown. */
+/* Fields may hold secrets, so they are in a file of their own and are never shown. */
 static enum hapax_status read_fields(struct hx_exporter *exporter, struct hapax_error *err)
 {
 	const char *path = exporter->config->traces.headers_file;

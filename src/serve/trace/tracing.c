@@ -16,9 +16,9 @@ static const struct hapax_bytes parent_name = HX_BYTES_LIT("traceparent");
 static const struct hapax_bytes state_name = HX_BYTES_LIT("tracestate");
 static const struct hapax_bytes kept_name = HX_BYTES_LIT("Hapax-Traceparent: ");
 
-/* ------------------------------------------------------------------ whose trace */
+/* ------------------------------------------------------------------ the parent */
 
-/* Exactly one field, exactly of its form; else the trace begins here. */
+/* Exactly one field of the exact form; otherwise the trace begins here. */
 static bool read_parent(const struct hx_http1_head *head, struct hx_trace_context *ret_context)
 {
 	size_t index = hx_http1_find(head, parent_name, 0);
@@ -28,7 +28,7 @@ static bool read_parent(const struct hx_http1_head *head, struct hx_trace_contex
 		hx_trace_context_read(head->fields[index].value, ret_context);
 }
 
-/* It is passed on as it came, if it is one. */
+/* A valid tracestate is passed on unchanged. */
 static bool is_state(const struct hx_http1_head *head)
 {
 	int count = 0;
@@ -44,7 +44,7 @@ static bool is_state(const struct hx_http1_head *head)
 	return count <= HX_TRACESTATE_MEMBERS_MAX;
 }
 
-/* All zeros is no id. */
+/* All zeros is not a valid id. */
 static void draw(struct hx_prng *prng, unsigned char *id, size_t size)
 {
 	for (size_t i = 0; i < size; i += sizeof(uint64_t)) {
@@ -54,7 +54,7 @@ static void draw(struct hx_prng *prng, unsigned char *id, size_t size)
 	}
 }
 
-/* By the trace id, so that all who have the same share keep the same traces. */
+/* By the trace id, so that all services with the same share keep the same traces. */
 static bool is_lot(const struct hx_trace_context *context, uint64_t billionths)
 {
 	uint64_t bits = 0;
@@ -96,7 +96,7 @@ void hx_tracing_begin(struct hx_delivery *delivery, const char *name)
 	draw(&loop->trace_lot, tracing->call_id, HX_SPAN_ID_SIZE);
 }
 
-/* ------------------------------------------------------------------ on its way */
+/* ------------------------------------------------------------------ in progress */
 
 static const char *error_of(enum hapax_status status)
 {
@@ -164,7 +164,7 @@ void hx_tracing_write(struct hx_delivery *delivery, struct hx_http1_writer *writ
 
 	if (!tracing->is_on)
 		return;
-	/* A span that nobody keeps is nobody's parent. */
+	/* A span that is not exported cannot be a parent. */
 	if (tracing->is_sampled)
 		memcpy(context.span_id, tracing->call_id, HX_SPAN_ID_SIZE);
 	else if (tracing->has_parent)
@@ -267,7 +267,7 @@ static const char *error_of_end(const struct hx_tracing *tracing, unsigned statu
 	return status >= 500 ? hx_trace_error_status : NULL;
 }
 
-/* Monotonic times as those of the calendar: now is the same moment on both. */
+/* Converts monotonic to calendar time: now is the same moment on both. */
 static int64_t calendar_offset_ns(int64_t now_ns)
 {
 	const struct hapax_clock *clock = hapax_clock_system();

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tracing.h - a delivery as spans: what it notes on its way, and what it passes on.
+ * tracing.h - a delivery as spans: what it records, and what it passes on.
  *
- * Without traces.endpoint nothing of it is done: traceparent goes to the upstream as every
- * other field does. With it a span of the call stands there in place of the sender's.
+ * Without traces.endpoint tracing is off: traceparent goes to the upstream like every other field.
+ * With it, a span of the call replaces the sender's.
  *
- * The context of a run is kept with its result, as a field Hapax-Traceparent before all
- * others of a response, so that whoever is given that result can tell whose it is. It is
- * for hapax alone: hx_tracing_public() takes it off again.
+ * The context of a run is stored with its result, as a field Hapax-Traceparent before all others of
+ * a response, so that a replay can be linked to its run. Only hapax reads it: hx_tracing_public()
+ * removes it.
  *
  * Threads: the loop's.
  */
@@ -25,14 +25,14 @@
 
 struct hx_delivery;
 
-/* Of one event. Times are hx_clock_mono_ns(); 0: not yet. */
+/* For one event. Times are hx_clock_mono_ns(); 0: not yet. */
 struct hx_tracing {
-	bool is_on;      /* from begin to end, where there is a collector */
-	bool is_sampled; /* else only the context is passed on */
+	bool is_on;      /* from begin to end, if there is a collector */
+	bool is_sampled; /* false: only the context is passed on */
 	bool has_parent;
 	bool has_original;
-	bool drops_state;                     /* tracestate is none, or of another trace */
-	const char *name;                     /* of the span around the others */
+	bool drops_state;                     /* tracestate is absent, or of another trace */
+	const char *name;                     /* of the outer span */
 	char method[HX_HTTP1_METHOD_MAX + 1]; /* of the request */
 	struct hx_trace_context context;
 	unsigned char parent_id[HX_SPAN_ID_SIZE];
@@ -50,28 +50,28 @@ struct hx_tracing {
 	unsigned upstream_status;
 };
 
-/* What is called so is about to be claimed: whose trace is it, and is it sampled? */
+/* The event is about to be claimed: finds its trace, and whether it is sampled. */
 void hx_tracing_begin(struct hx_delivery *delivery, const char *name);
 
-/* The store has said what becomes of it. */
+/* The store has decided. */
 void hx_tracing_decided(struct hx_delivery *delivery, const struct hapax_answer *answer);
 
-/* Whether a field of the request is written by hx_tracing_write() instead. */
+/* Whether hx_tracing_write() replaces this field of the request. */
 bool hx_tracing_replaces(const struct hx_delivery *delivery, struct hapax_bytes name);
 
-/* The call begins: traceparent and tracestate, if the delivery is traced. */
+/* The call begins: writes traceparent and tracestate, if the delivery is traced. */
 void hx_tracing_write(struct hx_delivery *delivery, struct hx_http1_writer *writer);
 
 /* The call has ended. */
 void hx_tracing_called(struct hx_delivery *delivery);
 
-/* Begin the fields of a response that are kept with the context of this run. */
+/* Begins the stored fields of a response with the context of this run. */
 void hx_tracing_keep(const struct hx_delivery *delivery, struct hapax_buf *fields);
 
-/* Of fields that were kept those that are for others. */
+/* The stored fields without the private one. */
 struct hapax_bytes hx_tracing_public(struct hapax_bytes fields);
 
-/* For logs: which trace and which span, in digits; empty: it is not kept anywhere. */
+/* For logs: trace and span in digits; empty: not exported. */
 struct hx_tracing_text {
 	char trace_id[2 * HX_TRACE_ID_SIZE];
 	char span_id[2 * HX_SPAN_ID_SIZE];
@@ -80,7 +80,7 @@ struct hx_tracing_text {
 };
 void hx_tracing_text(const struct hx_delivery *delivery, struct hx_tracing_text *ret);
 
-/* It is answered with status; 0: it is one of a batch. */
+/* The delivery was answered with status; 0: part of a batch. */
 void hx_tracing_end(struct hx_delivery *delivery, unsigned status);
 
 #endif
