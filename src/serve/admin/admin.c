@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admin.c - the admin door: is it well, what has it done.
+ * admin.c - the admin door: health and metrics.
  *
- * It runs on the control loop, beside signals, and never waits for the store. A page that
- * tells of the store asks for it (store_view.h), and is written when the answer is there,
- * or with what was known before, when that takes too long.
+ * It runs on the control loop, with the signals, and never waits for the store. A page about the
+ * store asks for its state (store_view.h). It is written when the answer is there or, if that takes
+ * too long, with the last known state.
  */
 #include <stdio.h>
 #include <string.h>
@@ -26,15 +26,15 @@
 #include "wire/promtext.h"
 
 enum {
-	/* How long a page waits for the store: whoever probes has a second, whoever scrapes ten. */
+	/* How long a page waits for the store: a probe allows a second, a scrape ten. */
 	PROBE_MS_MAX = 250,
 	FIGURES_MS_MAX = 2000,
 
-	/* What the store said before is shown for so long, if it says nothing new. */
+	/* How long the last answer of the store is shown if there is no new one. */
 	STATS_SECONDS_MAX = 30,
 };
 
-/* A request, and what is known when it is answered. */
+/* A request, and the known state when it is answered. */
 struct question {
 	struct hx_serve *serve;
 	struct hx_http_exchange *exchange;
@@ -45,16 +45,16 @@ struct question {
 
 typedef void show_fn(struct question *question);
 
-/* What there is to see. */
+/* A page of the door. */
 struct page {
 	const char *path;
 	show_fn *show;
-	int64_t wait_ms_max; /* 0: it is not about the store */
-	int64_t age_ns_max;  /* of what is known of that: then it need not wait */
-	bool is_whole;       /* it tells of all tenants: not for who may see only one */
+	int64_t wait_ms_max; /* 0: not about the store */
+	int64_t age_ns_max;  /* newer stats are used without waiting */
+	bool is_whole;       /* it shows all tenants: not for clients limited to one */
 };
 
-/* A request that waits for what the store says. */
+/* A request that waits for the store. */
 struct hx_admin_wait {
 	struct hx_http_exchange *exchange;
 	const struct page *page;
@@ -105,7 +105,7 @@ static void reply_problem(struct question *question, unsigned status, const char
 	hx_http_reply_problem(question->exchange, &problem, NULL, 0);
 }
 
-/* What the store said last, unless that is too long ago. */
+/* The last answer of the store, unless it is too old. */
 static const struct hapax_stats *stats_of(const struct question *question)
 {
 	const struct hx_store_facts *facts = &question->facts;
@@ -218,7 +218,7 @@ static void show_livez(struct question *question)
 	show_health(question, "livez", &probe);
 }
 
-/* Whoever gets here has started. */
+/* The door is open only after the start. */
 static void show_startupz(struct question *question)
 {
 	struct hx_probe probe = {.count = 0};
@@ -251,7 +251,7 @@ static void show_nothing(struct question *question)
 		"/actuator/deduplication and /openapi.json");
 }
 
-/* Figures are those of now; whether it is well may be a second old. */
+/* Figures are current; health may be a second old. */
 static const struct page pages[] = {
 	{"/metrics", show_metrics, FIGURES_MS_MAX, 0, true},
 	{"/actuator/deduplication", show_deduplication, FIGURES_MS_MAX, 0, true},
@@ -272,7 +272,7 @@ static const struct page *find_page(struct hapax_bytes path)
 	return &no_page;
 }
 
-/* The path of a target, and what stands behind its question mark. */
+/* Splits a target into its path and its query. */
 static struct hapax_bytes split(struct hapax_bytes path, struct hapax_bytes *ret_query)
 {
 	const char *mark = path.size == 0 ? NULL : memchr(path.data, '?', path.size);
@@ -299,7 +299,7 @@ static void show(
 
 /* ------------------------------------------------------------------ waiting */
 
-/* Is what is known of the store not enough for the page, and an answer to be had soon? */
+/* Whether the known state is too old for the page, and an answer is likely soon. */
 static bool is_worth_waiting(struct hx_serve *serve, const struct page *page)
 {
 	struct hx_store_facts facts;
@@ -308,7 +308,7 @@ static bool is_worth_waiting(struct hx_serve *serve, const struct page *page)
 	if (page->wait_ms_max == 0)
 		return false;
 	hx_store_view_look(&serve->view, &facts);
-	/* It takes its time already: nobody else need wait to find that out. */
+	/* The store is already slow: another request need not wait to find out. */
 	if (facts.asked_ns != INT64_MAX &&
 	    now_ns - facts.asked_ns > page->wait_ms_max * HX_NS_PER_MS)
 		return false;
@@ -339,7 +339,7 @@ static void wait(struct hx_serve *serve, struct hx_http_exchange *exchange, cons
 		hx_timer_set(&serve->reactor.timers, &serve->wait_timer, wait->until_ns);
 }
 
-/* Answer those whose question was answered, or whose time has come. */
+/* Answers the requests whose question was answered, or whose time is over. */
 static void end_waits(struct hx_serve *serve, uint64_t answered, int64_t now_ns)
 {
 	struct hx_admin_wait **at = &serve->waits;
@@ -375,7 +375,7 @@ void hx_admin_wait_timer(struct hx_timer *timer)
 
 /* ------------------------------------------------------------------ the door */
 
-/* As the API says it. */
+/* The same error as the API's. */
 static void refuse_tenant(
 	struct hx_serve *serve, struct hx_http_exchange *exchange,
 	const struct hx_auth_identity *identity)
@@ -392,7 +392,7 @@ static void refuse_tenant(
 		NULL, 0);
 }
 
-/* False: who asks may not see that, and was told so. */
+/* False: the client may not see that, and got an error. */
 static bool may_read(
 	struct hx_serve *serve, struct hx_http_exchange *exchange, const struct page *page)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admin_door.c - the admin door as a door: who is let in, who is known, who waits.
+ * admin_door.c - the connections of the admin door: admission, identity, lockout.
  *
- * Probes are answered while others hold connections: when nearly all are taken, the one that
- * has asked for nothing for longest is closed for the next (hx_http_server_options, evicts).
+ * Probes are answered even if other clients hold connections: when nearly all are taken, the one
+ * that has been idle longest is closed for the next (hx_http_server_options, evicts).
  */
 #include <stdio.h>
 
@@ -16,7 +16,7 @@
 #include "serve/http/tally.h"
 
 enum {
-	/* The largest result that a store takes, as Base64, and what stands around it. */
+	/* The largest result of a store, as Base64, with its envelope. */
 	BODY_MAX = 24 * 1024 * 1024,
 
 	REQUESTS_MAX = 4096,
@@ -110,7 +110,10 @@ bool hx_admin_identify(
 	name = hapax_bytes_from_text(ret_identity->name);
 	if (has_token)
 		locked_ns = hx_peers_locked_ns(&serve->peers, who, auth->max_failures, now_ns);
-	/* A right token that is new here gets the answer of a wrong one, or it would be found. */
+	/*
+	 * A valid token that is new here gets the answer of a wrong one, or a guesser would find
+	 * it.
+	 */
 	if (locked_ns > 0 &&
 	    (ret_identity->said != HX_AUTH_KNOWN ||
 	     !hx_peers_knows(&serve->peers, who, HX_PEERS_API_TOKEN, name))) {

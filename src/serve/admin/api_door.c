@@ -63,7 +63,7 @@ enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *
 	return hx_api_open(&options, &serve->api, err);
 }
 
-/* False: it was refused. */
+/* False: refused. */
 static bool identify(
 	struct hx_serve *serve, struct hx_http_exchange *exchange, struct hx_api_caller *ret_caller)
 {

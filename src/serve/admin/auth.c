@@ -30,8 +30,8 @@ static enum hx_role role_of(enum hx_config_role role)
 }
 
 /*
- * Does this machine go by that name: an address, localhost, or a name without a dot? A page in
- * a browser on this machine can have its own name point here, and would read what is ours.
+ * Whether authority names this machine: an address, localhost, or a name without a dot. A web page
+ * in a browser on this machine can point its own name here, and would read our data.
  */
 static bool is_own_name(struct hapax_bytes authority)
 {
@@ -42,7 +42,7 @@ static bool is_own_name(struct hapax_bytes authority)
 	size_t size = colon == NULL ? authority.size : (size_t)(colon - at);
 	bool is_address = true;
 
-	/* HTTP/1.0 says nothing, and no browser speaks it. */
+	/* HTTP/1.0 has no Host, and no browser uses it. */
 	if (authority.size == 0 || at[0] == '[')
 		return true;
 	for (size_t i = 0; i < size; i++)
@@ -54,8 +54,8 @@ static bool is_own_name(struct hapax_bytes authority)
 }
 
 /*
- * Is the other end on this machine, and not led here? Nothing is believed but its address, and
- * that of a proxy on this machine which names somebody else (origin).
+ * Whether the peer is on this machine, and not redirected here. Only its address is trusted, and
+ * that of a local proxy that names another client (origin).
  */
 static bool is_from_here(const struct hx_http_exchange *exchange)
 {
@@ -70,8 +70,8 @@ static bool is_from_here(const struct hx_http_exchange *exchange)
 }
 
 /*
- * Whose token it is. Every row is looked at, to the last byte of its digest: how long that
- * takes tells nothing.
+ * The owner of the token. Every row is compared, to the last byte of its digest, so that the time
+ * reveals nothing.
  */
 static const struct hx_config_token *find_token(
 	const struct hx_config_auth *auth, struct hapax_bytes token)
@@ -97,7 +97,7 @@ static void know(
 	(void)snprintf(identity->tenant, sizeof(identity->tenant), "%s", tenant);
 }
 
-/* What stands in Authorization, once. Two of them are two answers to one question. */
+/* The value of Authorization. Two of them are ambiguous. */
 static void read_field(
 	const struct hx_config_auth *auth, const struct hx_http1_head *head, size_t index,
 	struct hx_auth_identity *identity)
@@ -118,7 +118,7 @@ static void read_field(
 		identity->said = HX_AUTH_UNKNOWN;
 }
 
-/* TLS has verified it: who is it? A row by fingerprint counts before one by name. */
+/* TLS has verified it: finds its owner. A row by fingerprint takes precedence over one by name. */
 static void read_certificate(
 	const struct hx_config_auth *auth, const struct hx_tls_peer *certificate,
 	struct hx_auth_identity *identity)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * auth.h - who sent a request to the admin door, and may it.
+ * auth.h - identifies the sender of a request to the admin door, and checks its role.
  *
  *	hx_auth_identify(&config->auth, exchange, &identity);
  *	if (identity.role < HX_ROLE_WRITE) {
@@ -8,9 +8,9 @@
  *		return;                                      the reply was given
  *	}
  *
- * While nobody is named under `auth`, whoever is on this machine may read, and nobody may
- * change anything. As soon as somebody is, only those who are named may do either. Probes
- * are answered to everybody: a supervisor has no token, and learns nothing but yes or no.
+ * While `auth` names no client, clients on this machine may read, and no client may change
+ * anything. Once it names one, only named clients may do either. Every client may probe: a
+ * supervisor has no token, and learns only yes or no.
  *
  * Threads: any.
  */
@@ -28,20 +28,20 @@ struct hx_http1_head;
 struct hx_http_exchange;
 struct hx_tls_peer;
 
-/* Each may do what the one before it may. */
+/* Each role includes the one before it. */
 enum hx_role {
-	HX_ROLE_NONE = 0, /* asks whether it is well */
+	HX_ROLE_NONE = 0, /* may probe */
 	HX_ROLE_READ,     /* sees keys, results, figures, settings */
 	HX_ROLE_WRITE,    /* claims, completes, releases, resolves, forgets what is done */
 	HX_ROLE_ADMIN,    /* changes settings, forgets by force, resets figures */
 };
 
-/* What was said of who it is. */
+/* The credential of a request. */
 enum hx_auth_said {
-	HX_AUTH_NOTHING = 0, /* no credential came */
-	HX_AUTH_UNREADABLE,  /* one that is no bearer token, or two of them */
-	HX_AUTH_UNKNOWN,     /* a token that nobody has */
-	HX_AUTH_UNNAMED,     /* a good certificate that stands nowhere */
+	HX_AUTH_NOTHING = 0, /* no credential */
+	HX_AUTH_UNREADABLE,  /* not a bearer token, or two of them */
+	HX_AUTH_UNKNOWN,     /* an unknown token */
+	HX_AUTH_UNNAMED,     /* a valid certificate that is not configured */
 	HX_AUTH_KNOWN,
 };
 
@@ -51,18 +51,18 @@ enum { HX_IDENTITY_NAME_SIZE = 128 + 1 };
 struct hx_auth_identity {
 	enum hx_role role;
 	enum hx_auth_said said;
-	bool is_open;                            /* nobody is named, so that none can be known */
-	char name[HX_IDENTITY_NAME_SIZE];        /* of whom the credential is; "": not KNOWN */
+	bool is_open;                            /* no client is named, so none can be known */
+	char name[HX_IDENTITY_NAME_SIZE];        /* owner of the credential; "": not KNOWN */
 	char tenant[HX_SCOPE_PART_SIZE_MAX + 1]; /* the only one it may see and change; "": all */
 };
 
-/* Who sent it. Ask when the request is handed over, while its client is there. */
+/* Identifies the sender. Call it when the request is handed over, while its client is connected. */
 void hx_auth_identify(
 	const struct hx_config_auth *auth, const struct hx_http_exchange *exchange,
 	struct hx_auth_identity *ret_identity);
 
 /*
- * The same from its parts: a token in Authorization counts before a certificate, which may
+ * The same from its parts: a token in Authorization takes precedence over a certificate, which may
  * be NULL. is_local: it came from this machine.
  */
 void hx_auth_judge(
@@ -70,15 +70,15 @@ void hx_auth_judge(
 	const struct hx_tls_peer *certificate, bool is_local,
 	struct hx_auth_identity *ret_identity);
 
-/* May it see and, with the role for it, change keys of this tenant? */
+/* Whether it may see and, with the role for it, change keys of this tenant. */
 bool hx_auth_has_tenant(const struct hx_auth_identity *identity, struct hapax_bytes tenant);
 
-/* Is that path, without its query, answered to everybody: probes, perhaps /metrics? */
+/* Whether every client may read that path, without its query: probes, perhaps /metrics. */
 bool hx_auth_is_open(const struct hx_config_auth *auth, struct hapax_bytes path);
 
 /*
- * Tell who lacks the role that it does: 401 where another credential would help, else 403,
- * as a problem document. Returns the status, for whoever counts. The exchange is gone.
+ * Refuses a client that lacks the role: 401 if another credential would help, else 403, as a
+ * problem document. Returns the status, for counters. The exchange is gone.
  */
 unsigned hx_auth_refuse(
 	struct hx_http_exchange *exchange, const struct hx_auth_identity *identity,
