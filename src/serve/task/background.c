@@ -52,7 +52,7 @@ void hx_background_trouble(struct hx_background *background, const struct hapax_
 
 /* ------------------------------------------------------------------ its thread */
 
-/* When something is to be done, the configuration for it, kept; NULL: the end. */
+/* Waits for work and returns its configuration, kept; NULL: the end. */
 static struct hx_config *await_turn(struct hx_background *background)
 {
 	struct hx_config *config = NULL;
@@ -77,7 +77,7 @@ static struct hx_config *await_turn(struct hx_background *background)
 	return config;
 }
 
-/* It ended by itself. The same reason again is no news. */
+/* It ended by itself. A repeated reason is not logged. */
 static void note_failure(struct hx_background *background, const struct hapax_error *err)
 {
 	int64_t wait_ms;
@@ -89,7 +89,7 @@ static void note_failure(struct hx_background *background, const struct hapax_er
 	wait_ms = hx_backoff(PAUSE_MS_FIRST, PAUSE_MS_MAX, background->failures++, hx_random_u64());
 	background->trouble = *err;
 	background->resume_ns = hx_clock_mono_ns() + wait_ms * HX_NS_PER_MS;
-	/* By a configuration that is not in force any more. */
+	/* It ran with a configuration that is no longer in force. */
 	if (background->is_changed || background->stops)
 		background->resume_ns = 0;
 	hx_mutex_unlock(&background->mutex);
@@ -158,7 +158,7 @@ static void take_config(struct hx_background *background, struct hx_config *conf
 	background->is_wanted = background->ops->is_wanted(config);
 }
 
-/* Nobody is well by assumption: it says so itself. Locks: as above. */
+/* It is not healthy until it reports so. Locks: as above. */
 static void begin_anew(struct hx_background *background)
 {
 	background->resume_ns = 0;
@@ -171,7 +171,7 @@ static enum hapax_status start_thread(struct hx_background *background, struct h
 	char name[16];
 	enum hapax_status status;
 
-	/* One that was told to end has said that it did. */
+	/* A task that was told to end has reported that it did. */
 	if (background->is_started || !background->is_wanted || background->stops)
 		return HAPAX_OK;
 	(void)snprintf(name, sizeof(name), "hapax-%s", background->ops->name);
@@ -217,7 +217,7 @@ static enum hapax_status renew(
 enum hapax_status hx_background_reload(
 	struct hx_background *background, struct hx_config *config, struct hapax_error *err)
 {
-	/* The config is its owner's to change: nobody does meanwhile. */
+	/* Only its owner changes config, so it stays as it is meanwhile. */
 	return renew(
 		background, config,
 		!hx_config_is_same(background->config, config, background->ops->section), err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * backgrounds.c - what the daemon does beside its doors, all of it. To add one: a member of
- * struct hx_serve and a line here.
+ * backgrounds.c - all tasks of the daemon besides its doors. To add one: a member of struct
+ * hx_serve and a line here.
  */
 #include "serve/daemon/daemon.h"
 

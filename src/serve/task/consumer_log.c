@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * consumer_log.c - what a consumer of the daemon tells, as lines of the log.
+ * consumer_log.c - logs the events of a consumer of the daemon.
  */
 #include "serve/task/consumer_log.h"
 
@@ -15,7 +15,7 @@
 
 enum { FIELDS_MAX = 7 };
 
-/* How a fact is told; DUPLICATE has a line of its own. */
+/* The log line of a fact; DUPLICATE is logged separately. */
 struct line {
 	enum hx_logger_level level;
 	const char *msg;
@@ -31,7 +31,7 @@ static const struct line lines[] = {
 	[HAPAX_FACT_UNPROTECTED] = {HX_LOGGER_INFO, "a message ran without a key"},
 };
 
-/* A fact that has no line of its own is told in the words of the consumer. */
+/* A fact without its own line is logged with the consumer's text. */
 static struct line line_of(enum hapax_consumer_fact fact)
 {
 	static const struct line other = {HX_LOGGER_INFO, "a consumer tells"};

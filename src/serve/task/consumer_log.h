@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * consumer_log.h - what a consumer of the daemon tells, as lines of the log.
+ * consumer_log.h - logs the events of a consumer of the daemon.
  *
  * Threads: the background's own.
  */

@@ -23,37 +23,37 @@
 #include "serve/daemon/daemon.h"
 
 enum {
-	/* How long a broker that failed and said nothing since counts as away. */
+	/* How long a broker that failed and has been silent since counts as unavailable. */
 	SOURCE_SECONDS = 60,
 
-	/* What the end keeps for itself of the time to drain: to store what was stopped. */
+	/* The part of the drain time reserved to store the results of stopped runs. */
 	LAST_MS_MAX = 2000,
 
 	LABEL_SIZE = 160,
 };
 
 struct hx_consumer_task {
-	struct hx_background background; /* first: it is what its operations are given */
+	struct hx_background background; /* first: its operations get this pointer */
 	struct hx_background_ops ops;    /* with its own name */
 	struct hx_consumers *consumers;
 	char label[LABEL_SIZE];                    /* "consumer orders" */
-	const char *name;                          /* "orders", there */
-	struct hx_config *config;                  /* that settings are of; kept */
-	const struct hx_config_consumer *settings; /* as it runs, or will */
+	const char *name;                          /* "orders", within label */
+	struct hx_config *config;                  /* owner of settings; kept */
+	const struct hx_config_consumer *settings; /* in use, or for the next start */
 	struct hx_consumer_task *next;
 
 	struct hx_lock lock;
 	/* Locks: lock. */
-	struct hapax_consumer_stats before; /* of its earlier lives, added up */
+	struct hapax_consumer_stats before; /* sum of its earlier lives */
 	uint64_t starts;
-	bool is_paused;    /* the store takes nothing */
-	int64_t failed_ns; /* when the broker failed last; 0: it did not, or is back */
-	bool is_news;      /* nobody has looked since */
-	uint64_t received; /* when somebody did */
-	char why[HAPAX_ERROR_MESSAGE_SIZE]; /* of whichever of these came last */
+	bool is_paused;    /* the store is unavailable */
+	int64_t failed_ns; /* last failure of the broker; 0: none, or it has recovered */
+	bool is_news;      /* not read yet */
+	uint64_t received; /* count of messages at that read */
+	char why[HAPAX_ERROR_MESSAGE_SIZE]; /* reason of the latest of these */
 };
 
-/* What runs: made by open, gone with close. */
+/* A running consumer: made by open, freed by close. */
 struct work {
 	struct hx_consumer_task *task;
 	struct hapax_consumer *consumer;
@@ -69,7 +69,7 @@ static const struct hx_config_consumer *find(const struct hx_config *config, con
 	return NULL;
 }
 
-/* So much that what is stopped at its end can still be stored before the daemon gives up. */
+/* Leaves enough time to store the results of stopped runs before the daemon gives up. */
 static int64_t drain_ms(const struct hx_config *config)
 {
 	int64_t timeout_ms = config->drain.timeout_ms;
@@ -80,7 +80,7 @@ static int64_t drain_ms(const struct hx_config *config)
 
 /* ------------------------------------------------------------------ its own thread */
 
-/* The store, or the broker, went away or came back. */
+/* The store or the broker became unavailable, or available again. */
 static void take_note(struct hx_consumer_task *task, const struct hapax_consumer_event *event)
 {
 	hx_lock_acquire(&task->lock);
@@ -95,7 +95,7 @@ static void take_note(struct hx_consumer_task *task, const struct hapax_consumer
 	hx_lock_release(&task->lock);
 }
 
-/* For those who look on. */
+/* For watchers of the feed. */
 static void note_duplicate(struct hx_consumers *consumers, const struct hapax_consumer_event *event)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
@@ -124,7 +124,7 @@ static void on_told(const struct hapax_consumer_event *event, void *context)
 	struct hx_consumer_task *task = context;
 
 	take_note(task, event);
-	/* It may have failed for good: then only a new start helps. */
+	/* It may have failed permanently: then only a restart helps. */
 	if (event->fact == HAPAX_FACT_STORE_AWAY)
 		hx_serve_suspect(task->consumers->serve);
 	if (event->fact == HAPAX_FACT_DUPLICATE)
@@ -199,7 +199,7 @@ static enum hapax_status run_work(void *arg, struct hapax_error *err)
 	struct work *work = arg;
 	enum hapax_status status = hapax_consumer_run(work->consumer, err);
 
-	/* It was stopped, and some of what ran did not end in time: that comes again. */
+	/* It was stopped, and some runs did not end in time: their messages will be redelivered. */
 	return status == HAPAX_ERR_LIMIT ? HAPAX_OK : status;
 }
 
@@ -210,7 +210,7 @@ static void stop_work(void *arg)
 	hapax_consumer_stop(work->consumer);
 }
 
-/* Gauges are those of now alone: the rest is added. */
+/* Gauges are current values; counters are added up. */
 static void add_stats(struct hapax_consumer_stats *sum, const struct hapax_consumer_stats *stats)
 {
 	sum->received += stats->received;
@@ -256,7 +256,7 @@ static void close_work(void *arg)
 	hx_free(work);
 }
 
-/* Those that are not wanted are none. */
+/* Every configured consumer is wanted. */
 static bool is_wanted(const struct hx_config *config)
 {
 	return config->consumer_count > 0;
@@ -288,7 +288,7 @@ static void on_ended(void *context)
 	one_ended(task->consumers);
 }
 
-/* Another life, by another configuration, or the first one. */
+/* Settings for the first start, or for another life with a new configuration. */
 static void take_settings(struct hx_consumer_task *task, struct hx_config *config)
 {
 	struct hx_config *old = task->config;
@@ -378,7 +378,7 @@ static bool is_same(const struct hx_consumer_task *task, const struct hx_config 
 		drain_ms(task->config) == drain_ms(config);
 }
 
-/* Out of the list at link, and on its way. */
+/* Removes it from the list at link, and stops it. */
 static void dismiss(struct hx_consumers *consumers, struct hx_consumer_task **link)
 {
 	struct hx_consumer_task *task = *link;
@@ -449,7 +449,7 @@ void hx_consumers_drain(struct hx_consumers *consumers)
 	one_ended(consumers);
 }
 
-/* Of a list, those that have ended by deadline_ns. False: not all have. */
+/* Joins the members of a list that have ended by deadline_ns. False: not all have. */
 static bool join_all(struct hx_consumer_task **link, int64_t deadline_ns)
 {
 	bool have_ended = true;
@@ -475,21 +475,21 @@ bool hx_consumers_join(struct hx_consumers *consumers, int64_t deadline_ns)
 	return join_all(&consumers->leaving, deadline_ns) && have_ended;
 }
 
-/* ------------------------------------------------------------------ how they are */
+/* ------------------------------------------------------------------ health */
 
 bool hx_consumers_exist(const struct hx_consumers *consumers)
 {
 	return consumers->tasks != NULL;
 }
 
-/* What is known of a task at one moment. */
+/* The state of a task at one moment. */
 struct view {
 	bool runs;
 	struct hapax_consumer_stats now;
-	struct hapax_consumer_stats sum; /* with those of its earlier lives */
+	struct hapax_consumer_stats sum; /* with its earlier lives */
 };
 
-/* Nothing is retired meanwhile, so nothing is counted twice, or not at all. */
+/* Nothing is retired meanwhile, so nothing is counted twice or missed. */
 static void look(struct hx_background *background, void *arg, void *context)
 {
 	struct hx_consumer_task *task = (struct hx_consumer_task *)background;
@@ -537,7 +537,7 @@ struct hx_consumer_facts *hx_consumers_facts(struct hx_consumers *consumers, siz
 	return facts;
 }
 
-/* What it failed with once is over when something was done since. */
+/* A past failure is over once something has been done since. */
 static void forgive(struct hx_consumer_task *task)
 {
 	struct view view = {.runs = false};
@@ -567,8 +567,9 @@ void hx_consumers_tidy(struct hx_consumers *consumers)
 }
 
 /*
- * A broker that failed says nothing when it is back: a message that comes does, or that
- * nothing more was heard of it. Locks: task->lock held.
+ * A broker that recovers does not report it: a new message shows it, or no further failure for a
+ * while.
+ * Locks: task->lock held.
  */
 static bool is_source_away(struct hx_consumer_task *task, uint64_t received)
 {
@@ -581,7 +582,7 @@ static bool is_source_away(struct hx_consumer_task *task, uint64_t received)
 	return task->failed_ns != 0;
 }
 
-/* False: it is well. */
+/* False: it is healthy. */
 static bool why_not(struct hx_consumer_task *task, char *reason, size_t size)
 {
 	struct hapax_error trouble = {.status = HAPAX_OK};
@@ -614,7 +615,7 @@ size_t hx_consumers_troubled(struct hx_consumers *consumers, char *reason, size_
 		char other[HAPAX_ERROR_MESSAGE_SIZE];
 
 		count++;
-		/* Of the others it is enough that there are some. */
+		/* For the others their number is enough. */
 		troubled += why_not(
 			at, troubled == 0 ? reason : other, troubled == 0 ? size : sizeof(other));
 	}

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * consumers.h - the consumers of the daemon: messages of brokers to services and commands,
- * on the daemon's own store, so that a message and an event by HTTP of one key are one.
+ * consumers.h - the consumers of the daemon: from brokers to services and commands. They use the
+ * daemon's store, so a message and an HTTP event with the same key are duplicates.
  *
- * Each is a background (background.h) of its own: its failures are its own, and a reload
- * touches only those that it changes. One that was taken out of the configuration finishes
- * what it runs, and gives the rest back.
+ * Each consumer is a separate background (background.h): its failures affect no other, and a reload
+ * touches only the consumers that it changes. A consumer removed from the configuration finishes
+ * its runs, and returns the other messages.
  *
  * Threads: the control loop's.
  */
@@ -28,27 +28,30 @@ struct hx_serve;
 
 struct hx_consumers {
 	struct hx_serve *serve;
-	struct hx_consumer_task *tasks;   /* in the order in which they came */
-	struct hx_consumer_task *leaving; /* not in the configuration any more */
-	void (*ended)(void *context);     /* after drain, when the last has; on any thread */
+	struct hx_consumer_task *tasks;   /* in order of creation */
+	struct hx_consumer_task *leaving; /* removed from the configuration */
+	void (*ended)(void *context);     /* after drain, when the last has ended; on any thread */
 	void *context;
 	bool is_draining;
-	struct hx_lock feed_lock; /* they are one writer of the feed */
-	_Atomic size_t open;      /* those that have not ended, and 1 until drain */
+	struct hx_lock feed_lock; /* they share one writer of the feed */
+	_Atomic size_t open;      /* those not ended, plus 1 until drain */
 };
 
-/* consumers is zeros. Brokers are not waited for. Stopped by drain and join. */
+/* consumers is zeros. Does not wait for brokers. Stopped by drain and join. */
 enum hapax_status hx_consumers_start(
 	struct hx_consumers *consumers, struct hx_serve *serve, struct hx_config *config,
 	void (*ended)(void *context), void *context, struct hapax_error *err);
 
-/* Another configuration is in force. What cannot be started is told in the log. */
+/* A new configuration is in force. Consumers that cannot start are logged. */
 void hx_consumers_reload(struct hx_consumers *consumers, struct hx_config *config);
 
-/* Let go of those that have left, and believe again in those that work. Now and then. */
+/*
+ * Frees removed consumers that have ended, and clears failures of those that work. Call it
+ * periodically.
+ */
 void hx_consumers_tidy(struct hx_consumers *consumers);
 
-/* Take no more, finish what runs. ended is called when that is done, once. */
+/* Takes no more messages and finishes the runs; then calls ended, once. */
 void hx_consumers_drain(struct hx_consumers *consumers);
 
 /* After drain. False: some have not ended by deadline_ns; they still use the store. */
@@ -61,8 +64,8 @@ bool hx_consumers_join(struct hx_consumers *consumers, int64_t deadline_ns);
 struct hx_consumer_facts *hx_consumers_facts(struct hx_consumers *consumers, size_t *ret_count);
 
 /*
- * How many are not well: not running, paused, or without their broker. reason, of size
- * bytes, then says which is the first of them and why; else how many run.
+ * The number of unhealthy ones: not running, paused, or without their broker. reason, of size
+ * bytes, then names the first of them and why; else the number running.
  */
 size_t hx_consumers_troubled(struct hx_consumers *consumers, char *reason, size_t size);
 

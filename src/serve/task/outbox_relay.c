@@ -63,7 +63,7 @@ static void on_report(void *context, enum hapax_relay_event event, const char *t
 	}
 }
 
-/* Who we are, for people who ask who relays. */
+/* Our name, for operators who look up the relay of an outbox. */
 static void name_owner(char owner[OWNER_SIZE])
 {
 	char text[HX_OWNER_SIZE_MAX + 1];
@@ -117,7 +117,7 @@ static void stop_work(void *context)
 	hapax_relay_stop(work->relay);
 }
 
-/* What only rises goes on rising. */
+/* Counters continue to rise across relays. */
 static void add(struct hapax_relay_stats *sum, const struct hapax_relay_stats *stats)
 {
 	sum->published += stats->published;

@@ -2,9 +2,9 @@
 /*
  * outbox_relay.h - the relay of an outbox inside the daemon, by `outbox` of the configuration.
  *
- * hapax_relay_run() on a thread of its own (background.h). An outage of database or broker is
- * waited out by the relay itself; what was wrong from the beginning (no table, a wrong password)
- * ends it, and it is tried again. Either is told by /healthz.
+ * hapax_relay_run() on its own thread (background.h). The relay itself waits out an outage of
+ * database or broker. An initial error (no table, a wrong password) ends it, and it is retried.
+ * /healthz reports both.
  *
  * Threads: the control loop's.
  */
@@ -19,7 +19,7 @@
 
 struct hx_outbox_relay {
 	struct hx_background background;
-	struct hapax_relay_stats past; /* of relays that have ended. Locks: background.mutex */
+	struct hapax_relay_stats past; /* of ended relays. Locks: background.mutex */
 };
 
 extern const struct hx_background_ops hx_outbox_relay_ops;
