@@ -23,51 +23,51 @@
 #include "serve/resp/resp_tally.h"
 
 enum {
-	/* What a client sends ahead of the largest value with its command. */
+	/* Input of a client beyond the largest value with its command. */
 	INPUT_AHEAD_MAX = 8 * 1024 * 1024,
 
-	/* A client that has so much to read gets no more replies until it has. */
+	/* A client with this much unread output gets no more replies until it reads. */
 	UNREAD_MAX = 256 * 1024,
 	UNREAD_MAX_STRANGER = 4 * 1024,
 	OUTPUT_SIZE_MAX = 256 * 1024 * 1024,
 	OUT_KEPT_MAX = 1024 * 1024,
 
-	/* As many operations are enough for one round: who comes later waits for the next. */
+	/* Enough operations for one round: later commands wait for the next. */
 	ROUND_OPS_MAX = 16 * 1024,
 
 	/*
-	 * Of draining: until whoever was about to connect has, then from one look at those who
-	 * came in to the next.
+	 * Draining: the time for pending connects, then the interval between checks of connected
+	 * clients.
 	 */
 	DRAIN_MS = 50,
 };
 
-/* To say who one is. */
+/* The time to authenticate. */
 #define STRANGER_NS (5 * HX_NS_PER_S)
 
-/* Of a round on its way: who is first sets its bit, who is second goes on. */
+/* For a round in progress: the first of two events sets its bit, the second continues. */
 enum phase {
 	PHASE_SUBMITTED = 1 << 0, /* submit has returned */
 	PHASE_ANSWERED = 1 << 1,
 };
 
 struct hx_resp_peer {
-	struct hx_connection connection; /* first: they are the same address */
+	struct hx_connection connection; /* first: same address */
 	struct hx_resp_door *door;
 	struct hx_resp_session session;
-	struct hx_resp_peer *next; /* of all */
+	struct hx_resp_peer *next; /* in the list of all */
 	struct hx_resp_peer *back;
 	struct hx_resp_peer *round_next;
-	struct hx_job job_job;   /* a piece of session.job, again and again */
-	struct hx_task job_done; /* posted behind the last piece */
-	uint64_t heard_bytes;    /* draining: what had come from it when it was looked at last */
+	struct hx_job job_job;   /* runs the pieces of session.job */
+	struct hx_task job_done; /* posted after the last piece */
+	uint64_t heard_bytes;    /* draining: bytes received at the last check */
 	bool is_busy;            /* in a round, or on a job */
 	bool is_waiting;         /* for room in a round */
-	bool is_unread;          /* for the client to read what was written */
-	bool is_gone;            /* the connection has ended: free it when the round comes back */
-	bool was_stranger;       /* has a deadline to say who it is */
+	bool is_unread;          /* waits for the client to read its output */
+	bool is_gone;            /* the connection has ended: free it after the round */
+	bool was_stranger;       /* has a deadline to authenticate */
 	bool is_counted;         /* by its address */
-	int64_t idle_ns;         /* since its last commands; 0: for ever */
+	int64_t idle_ns;         /* since its last commands; 0: no limit */
 	char client[HX_ADDRESS_HOST_SIZE];
 };
 
@@ -94,7 +94,7 @@ static void write_out(struct hx_resp_peer *peer)
 		hx_buf_done(out);
 }
 
-/* A whole command has come, or it has just said who it is. */
+/* A whole command has arrived, or the client has just authenticated. */
 static void set_idle_deadline(struct hx_resp_peer *peer)
 {
 	hx_connection_set_deadline(
@@ -103,7 +103,7 @@ static void set_idle_deadline(struct hx_resp_peer *peer)
 				   : hx_reactor_now_ns(peer->connection.reactor) + peer->idle_ns);
 }
 
-/* After replies were written: does it go on? */
+/* Replies were written: continues, or closes. */
 static void settle(struct hx_resp_peer *peer)
 {
 	bool is_known = !is_stranger(peer);
@@ -124,8 +124,8 @@ static void settle(struct hx_resp_peer *peer)
 }
 
 /*
- * Draining: tell it that this is the end, unless something that came from it is not
- * answered yet. A piece of a command is no reason to wait, if no more of it comes.
+ * Draining: closes it unless some of its input is not answered yet. A partial command is not a
+ * reason to wait if no more of it arrives.
  */
 static void drain_peer(struct hx_resp_peer *peer, bool is_silent)
 {
@@ -147,8 +147,8 @@ static void join_round(struct hx_resp_round *round, struct hx_resp_peer *peer)
 }
 
 /*
- * One piece, then behind those of other clients again, so that a walk through many keys
- * holds up no other one for long. Threads: that of serve->jobs.
+ * Runs one piece, then queues behind other clients, so that a walk through many keys delays no
+ * other job for long. Threads: that of serve->jobs.
  */
 static void run_job(struct hx_job *job)
 {
@@ -169,7 +169,7 @@ static void send_job(struct hx_resp_peer *peer)
 	(void)hx_worker_post(&peer->door->loop->serve->jobs, &peer->job_job, NULL);
 }
 
-/* Is the round that gathers full? Then it waits until there is another one. */
+/* Whether the gathering round is full: then the peer waits for the next one. */
 static bool must_wait(struct hx_resp_peer *peer)
 {
 	struct hx_resp_door *door = peer->door;
@@ -185,7 +185,7 @@ static bool must_wait(struct hx_resp_peer *peer)
 	return true;
 }
 
-/* Does what was planned need the store? Then it is on its way there. */
+/* Whether the planned commands need the store: then they join the round, or start the job. */
 static bool set_out(struct hx_resp_peer *peer)
 {
 	struct hx_resp_door *door = peer->door;
@@ -207,20 +207,20 @@ static bool has_users(const struct hx_resp_peer *peer)
 	return peer->door->service->options.user_count > 0;
 }
 
-/* For whom wrong passwords count. */
+/* The address that wrong passwords count for. */
 static const char *guesser(const struct hx_resp_peer *peer)
 {
 	return hx_origin_of_failure(peer->client, peer->is_counted ? peer->client : "");
 }
 
-/* How many there may be. */
+/* The limit of wrong passwords. */
 static uint64_t failures_max(const struct hx_resp_peer *peer)
 {
 	struct hx_loop *loop = peer->door->loop;
 	struct hx_loop_config *config = hx_loop_config_use(loop);
 	uint64_t max;
 
-	/* Without memory for the one in force: as it was at the start. */
+	/* Without memory for the configuration in force, use the initial one. */
 	if (config == NULL)
 		return loop->serve->resp_config->auth.max_failures;
 	max = config->config->auth.max_failures;
@@ -228,7 +228,7 @@ static uint64_t failures_max(const struct hx_resp_peer *peer)
 	return max;
 }
 
-/* Somebody may be trying passwords. */
+/* A client may be guessing passwords. */
 static void tell_refused(struct hx_resp_peer *peer)
 {
 	const struct hx_loop *loop = peer->door->loop;
@@ -243,7 +243,7 @@ static void tell_refused(struct hx_resp_peer *peer)
 		hx_logger(
 			loop->serve->log, HX_LOGGER_WARN, "a name or password was wrong", fields,
 			peer->client[0] != '\0' ? 3 : 2);
-	/* With nobody configured there is nothing to guess. */
+	/* If no users are configured, there is nothing to guess. */
 	for (unsigned i = 0; i < peer->session.refused && has_users(peer); i++)
 		hx_peers_failed(
 			&loop->serve->peers, guesser(peer), failures_max(peer), hx_clock_mono_ns());
@@ -259,7 +259,7 @@ static bool is_locked(void *context, const struct hx_resp_user *user)
 	struct hx_peers *peers = &peer->door->loop->serve->peers;
 	const char *who = guesser(peer);
 
-	/* Those before it in the same pipeline count. */
+	/* Count the earlier ones in the same pipeline first. */
 	if (peer->session.refused > 0)
 		tell_refused(peer);
 	if (hx_peers_has_failed(peers) &&
@@ -280,8 +280,8 @@ static void tell_starved(struct hx_resp_peer *peer)
 }
 
 /*
- * Plan what stands in input and reply to what needs no store. Returns how much was
- * understood. Afterwards the peer is busy, or has to wait, or there is nothing to do.
+ * Plans the commands in input and replies to those that need no store. Returns the number of bytes
+ * used. Afterward the peer is busy, or must wait, or has nothing to do.
  */
 static size_t work(struct hx_resp_peer *peer, struct hapax_bytes input)
 {
@@ -323,7 +323,7 @@ static void free_peer(struct hx_resp_peer *peer)
 	hx_free(peer);
 }
 
-/* The end of a connection that no round knows of any more. */
+/* Frees a connection that is in no round. */
 static void leave(struct hx_resp_peer *peer)
 {
 	struct hx_resp_door *door = peer->door;
@@ -344,8 +344,8 @@ static void leave(struct hx_resp_peer *peer)
 }
 
 /*
- * Its client has gone. A transaction that has begun is done all the same: half of one is what
- * nobody has asked for.
+ * Its client is gone. A transaction that has begun still completes: no client asked for half of
+ * one.
  */
 static void end_peer(struct hx_resp_peer *peer)
 {
@@ -363,14 +363,14 @@ static void end_peer(struct hx_resp_peer *peer)
 	leave(peer);
 }
 
-/* Nothing keeps it any more from what it has left to do. */
+/* The peer is free to continue with its remaining work. */
 static void go_on(struct hx_resp_peer *peer)
 {
 	if (peer->is_gone) {
 		end_peer(peer);
 		return;
 	}
-	/* A transaction may have commands left, for which no input will come. */
+	/* A transaction may have commands left, which need no input. */
 	if (hx_resp_session_wants_plan(&peer->session) && !peer->is_unread)
 		(void)work(peer, hx_bytes(NULL, 0));
 	if (peer->door->is_draining)
@@ -399,7 +399,7 @@ static void answer_peer(struct hx_resp_peer *peer, const struct hx_resp_batch *b
 	go_on(peer);
 }
 
-/* A job has come back. */
+/* A job has ended. */
 static void on_job_done(struct hx_task *task)
 {
 	struct hx_resp_peer *peer = task->context;
@@ -407,7 +407,7 @@ static void on_job_done(struct hx_task *task)
 	answer_peer(peer, &peer->door->gathering->batch);
 }
 
-/* The round has come back. */
+/* The round is answered. */
 static void answer(struct hx_resp_door *door)
 {
 	struct hx_resp_round *round = door->on_its_way;
@@ -424,7 +424,7 @@ static void answer(struct hx_resp_door *door)
 	}
 	hx_resp_batch_clear(&round->batch);
 	door->on_its_way = NULL;
-	/* Only now: who was answered may have begun to wait. */
+	/* Only now: answered peers may have begun to wait. */
 	waiting = door->waiting;
 	door->waiting = NULL;
 	while (waiting != NULL) {
@@ -438,7 +438,7 @@ static void answer(struct hx_resp_door *door)
 	hx_loop_check_idle(door->loop);
 }
 
-/* Of the store: on any thread, perhaps before submit returns. */
+/* Called by the store on any thread, perhaps before submit returns. */
 static void on_answered(struct hapax_op *ops, size_t count, void *context)
 {
 	struct hx_resp_door *door = context;
@@ -478,7 +478,7 @@ static void on_submit_task(struct hx_task *task)
 
 /* ---------------------------------------------------------------- connections */
 
-/* A large command has come in part, and there is no room for the rest: where would the next begin? */
+/* A large command arrived in part, without room for the rest: the next cannot be found. */
 static void refuse_part(struct hx_resp_peer *peer)
 {
 	static const char text[] = "-OOM " HX_RESP_STARVED "\r\n";
@@ -495,7 +495,7 @@ static size_t on_input(struct hx_connection *connection, struct hapax_bytes inpu
 	size_t used;
 
 	(void)is_end;
-	/* A round has its commands, and it was not told to stop in time. */
+	/* A round has its commands, and the read did not stop in time. */
 	if (peer->is_busy || peer->is_waiting)
 		return 0;
 	used = work(peer, input);
@@ -536,7 +536,7 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 		end_peer(peer);
 }
 
-/* To shake hands there is one time, and then another to say who one is. */
+/* The handshake has one time limit, authentication another. */
 static void begin_session(struct hx_connection *connection)
 {
 	struct hx_resp_peer *peer = (struct hx_resp_peer *)connection;
@@ -583,7 +583,7 @@ static enum hapax_status open_peer(struct hx_resp_peer *peer, int fd)
 	return status;
 }
 
-/* By the limits in force now. False: its address has too many; it was told so, if it can be. */
+/* Applies the limits in force. False: its address has too many; it got an error if possible. */
 static bool admit(struct hx_resp_peer *peer, int fd)
 {
 	static const char refusal[] = "-ERR max number of clients reached for this address\r\n";
@@ -661,7 +661,7 @@ static void set_drain_timer(struct hx_resp_door *door)
 		hx_reactor_now_ns(reactor) + DRAIN_MS * HX_NS_PER_MS);
 }
 
-/* First the door, then those who came in and want nothing. */
+/* First closes the door, then idle connections. */
 static void on_drain_timer(struct hx_timer *timer)
 {
 	struct hx_resp_door *door = timer->context;

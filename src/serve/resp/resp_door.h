@@ -2,10 +2,10 @@
 /*
  * resp_door.h - the Redis door of one loop: connections, and rounds through the store.
  *
- * What all connections of a loop have asked for in a turn goes to the store as one batch,
- * a round; while a round is on its way, the next one gathers. So a pipeline is one submit,
- * and many connections share a commit. A connection has one batch on its way and is not
- * read meanwhile; replies leave when the round is answered, in the order of the commands.
+ * The commands of all connections in a turn go to the store as one batch, a round. While a round is
+ * in progress, the next one gathers. So a pipeline is one submit, and many connections share a
+ * commit. A connection has one batch in progress and is not read meanwhile. Replies are sent when
+ * the round is answered, in the order of the commands.
  *
  * Threads: the loop's own, except the completion of a round, which is posted.
  */
@@ -38,7 +38,7 @@ struct hx_resp_round {
 
 struct hx_resp_door {
 	struct hx_loop *loop;
-	struct hx_resp_service *service; /* of all loops; NULL: the door is not open */
+	struct hx_resp_service *service; /* of all loops; NULL: the door is closed */
 	struct hx_listener listener;
 	struct hx_tls_context *tls; /* NULL: plain. Borrowed */
 	int64_t handshake_ms;
@@ -50,29 +50,29 @@ struct hx_resp_door {
 	struct hx_resp_round rounds[2];
 	struct hx_resp_round *gathering;
 	struct hx_resp_round *on_its_way; /* NULL: none */
-	struct hx_resp_peer *waiting;     /* for room in the round that gathers */
-	_Atomic unsigned phase;           /* of the one on its way */
+	struct hx_resp_peer *waiting;     /* for room in the gathering round */
+	_Atomic unsigned phase;           /* of the round in progress */
 	struct hx_task submit_task;
 	struct hx_task answer_task;
-	struct hapax_buf out; /* the replies that are being written */
+	struct hapax_buf out; /* the replies being written */
 };
 
-/* Open it on an address, see hx_listener_open(). door is zeros, but for its TLS. */
+/* Opens it on an address, see hx_listener_open(). door is zeros, except for its TLS. */
 enum hapax_status hx_resp_door_open(
 	struct hx_resp_door *door, struct hx_loop *loop, struct hx_resp_service *service,
 	const struct hx_address *address, bool shares_port, size_t connections_max,
 	struct hapax_error *err);
 
 /*
- * No more connections, but those that the kernel has let in already. Whoever has been
- * answered all that came from it is told that this is the end.
+ * Accepts no more connections, except those that the kernel has already accepted. Closes
+ * connections whose input is all answered.
  */
 void hx_resp_door_drain(struct hx_resp_door *door);
 
-/* Close what is left; the reactor has to turn once more before done. */
+/* Closes the remaining connections; the reactor must turn once more before done. */
 void hx_resp_door_close(struct hx_resp_door *door);
 
-/* Nothing is on its way, nobody is connected. Does nothing for zeros. */
+/* No round is in progress, no client is connected. Does nothing for zeros. */
 void hx_resp_door_done(struct hx_resp_door *door);
 
 static inline bool hx_resp_door_has_gone(const struct hx_resp_door *door)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resp_setup.c - from the configuration to the Redis door of every loop.
+ * resp_setup.c - sets up the Redis door of every loop from the configuration.
  */
 #include <stdio.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static enum hapax_status make_users(struct hx_serve *serve, struct hapax_error *
 		user->name = hapax_bytes_from_text(from->name);
 		user->tenant = hapax_bytes_from_text(from->tenant);
 		user->group = hapax_bytes_from_text(from->group);
-		/* It was checked where it was written. */
+		/* It was checked when the configuration was read. */
 		if (!hx_hex_decode(
 			    hapax_bytes_from_text(from->password_sha256), user->password_sha256))
 			return hx_error_set(
@@ -41,13 +41,13 @@ static enum hapax_status make_users(struct hx_serve *serve, struct hapax_error *
 	return HAPAX_OK;
 }
 
-/* A change on its way to the audit, which is the control loop's. */
+/* A change to be audited on the control loop. */
 struct change {
 	struct hx_task task;
 	struct hx_serve *serve;
 	const char *action;
 	char who[HX_API_WHO_SIZE];
-	struct hapax_bytes tenant; /* in text, as group and key */
+	struct hapax_bytes tenant; /* within text, as group and key */
 	struct hapax_bytes group;
 	struct hapax_bytes key;
 	unsigned char text[2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX];
@@ -107,7 +107,7 @@ static void on_changed(const struct hx_resp_change *said, void *context)
 	hx_reactor_post(&serve->reactor, &change->task);
 }
 
-/* As it is in force now. Threads: a loop's. */
+/* The settings in force now. Threads: a loop's. */
 static void tell_scope(
 	struct hapax_bytes tenant, struct hapax_bytes group, struct hx_resp_scope *ret_scope,
 	void *context)
@@ -121,7 +121,7 @@ static void tell_scope(
 	hx_config_release(config);
 }
 
-/* Its texts are those of the configuration that it began with, which is kept. */
+/* Its texts belong to the initial configuration, which is kept. */
 static enum hapax_status make_service(
 	struct hx_serve *serve, const struct hx_config_door *door, struct hapax_error *err)
 {
@@ -191,8 +191,8 @@ enum hapax_status hx_serve_open_resp(
 }
 
 /*
- * From what is known of the store: asking it could take as long as its timeout. One that other
- * machines share is asked seldom, since it counts its keys then.
+ * Uses the known state of the store: asking could take as long as its timeout. A shared store is
+ * asked rarely, since it then counts its keys.
  */
 void hx_serve_refresh_resp(struct hx_serve *serve)
 {

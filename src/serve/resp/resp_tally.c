@@ -9,14 +9,14 @@
 #include "serve/daemon/daemon.h"
 #include "serve/daemon/loop.h"
 
-/* Whether to run: SET NX asks for that, too. */
+/* Whether the client asks for permission to run: SET NX does, too. */
 static bool is_question(const struct hapax_op *op)
 {
 	return op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK ||
 		(op->type == HAPAX_OP_SET && op->set_if == HAPAX_SET_IF_ABSENT);
 }
 
-/* What a client was told; false: nothing that counts as a decision. */
+/* The decision that the client got; false: none. */
 static bool decision_of(const struct hapax_op *op, enum hapax_decision *ret)
 {
 	if (op->status == HAPAX_ERR_FENCED) {
@@ -42,7 +42,7 @@ static bool decision_of(const struct hapax_op *op, enum hapax_decision *ret)
 	return false;
 }
 
-/* For those who look on. */
+/* For watchers of the feed. */
 static void note_decision(
 	const struct hx_loop *loop, const struct hapax_op *op, enum hapax_decision decision)
 {
@@ -66,7 +66,7 @@ static void note_decision(
 		});
 }
 
-/* Decisions in one scope, which neighbours mostly share. */
+/* Decisions in one scope; adjacent operations mostly share it. */
 struct told {
 	struct hapax_bytes tenant;
 	struct hapax_bytes group;
@@ -74,7 +74,7 @@ struct told {
 	int64_t unverified;
 };
 
-/* Those so far are counted; then come those of another scope. */
+/* Counts the decisions so far; the next ones are of another scope. */
 static void count_told(const struct hx_loop *loop, struct told *told, const struct hapax_op *next)
 {
 	struct hx_cells *cells = loop->cells;
@@ -103,7 +103,7 @@ static void count_decision(const struct hx_loop *loop, const struct hapax_op *op
 
 	if (!decision_of(op, &decision))
 		return;
-	/* The texts are those of a user, or of the default: one for each. */
+	/* The texts belong to a user, or to the default: one pointer for each. */
 	if (op->tenant.data != told->tenant.data || op->group.data != told->group.data)
 		count_told(loop, told, op);
 	told->decisions[decision]++;
@@ -116,7 +116,7 @@ void hx_resp_tally(const struct hx_loop *loop, const struct hx_resp_batch *batch
 	struct told told = {.unverified = 0};
 	bool is_suspect = false;
 
-	/* Neighbours are mostly alike. */
+	/* Adjacent operations are mostly alike. */
 	for (size_t i = 0, first; i < batch->count;) {
 		enum hapax_op_type type = batch->ops[i].type;
 		enum hapax_status status = batch->ops[i].status;

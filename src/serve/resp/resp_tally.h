@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resp_tally.h - what is counted of a round of the Redis door, and told to those who look on.
+ * resp_tally.h - counts a round of the Redis door, and reports it to watchers of the feed.
  *
  * Threads: the loop's.
  */
