@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * io_thread.c - a source with a thread of its own, which goes to the broker and back.
+ * io_thread.c - a source with its own thread, which talks to the broker.
  */
 #include "source/io_thread.h"
 
@@ -129,7 +129,7 @@ void hx_io_thread_settle(
 	HX_LIST_ADD(&io_thread->settled, message_, next);
 	io_thread->orders++;
 	hx_lock_release(&io_thread->lock);
-	/* The I/O thread takes them together: it knows of those before. */
+	/* One wake-up is enough: the I/O thread takes the whole list. */
 	if (is_first)
 		hx_reactor_post(&io_thread->reactor, &io_thread->work);
 }
@@ -156,7 +156,7 @@ static void start(struct hx_io_thread *io_thread)
 		hooks->failed(hooks->context, err.message, 1);
 }
 
-/* What the consumer has of a connection that is gone is somebody else's by now. */
+/* Revoke messages of a lost connection: another consumer may have them by now. */
 static void revoke(struct hx_io_thread *io_thread, uint64_t generation)
 {
 	if (io_thread->seen_generation == generation)
@@ -244,7 +244,7 @@ void hx_io_thread_deliver(struct hx_io_thread *io_thread, struct hx_io_messages 
 {
 	if (list->first == NULL)
 		return;
-	/* Only this thread begins another generation. */
+	/* Only this thread changes the generation. */
 	for (struct hx_io_message *at = list->first; at != NULL; at = at->next)
 		at->generation = io_thread->generation;
 	hx_lock_acquire(&io_thread->lock);
@@ -295,7 +295,7 @@ void hx_io_thread_carried_out(struct hx_io_thread *io_thread, size_t count)
 	io_thread->orders -= count;
 	is_idle = io_thread->orders == 0;
 	hx_lock_release(&io_thread->lock);
-	/* Somebody may wait in drain for the last of them. */
+	/* The consumer may wait in drain for the last one. */
 	if (is_idle)
 		wake(io_thread);
 }
@@ -319,7 +319,7 @@ void hx_io_thread_say(struct hx_io_thread *io_thread, const char *text, bool is_
 {
 	hx_lock_acquire(&io_thread->lock);
 	io_thread->failures++;
-	/* What is fatal stays. */
+	/* A fatal error is kept. */
 	if (!io_thread->is_fatal)
 		(void)snprintf(io_thread->said, sizeof(io_thread->said), "%s", text);
 	io_thread->is_fatal = io_thread->is_fatal || is_fatal;

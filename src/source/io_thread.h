@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * io_thread.h - a source with a thread of its own, which goes to the broker and back.
+ * io_thread.h - a source with its own thread, which talks to the broker.
  *
- * The consumer's thread must not wait for a broker. So an I/O thread has a reactor,
- * where the connections are; messages, acknowledgements and publications change hands here.
- * A message is a message: the broker's files embed it, make it, and get it back to free it.
+ * The consumer's thread must not wait for a broker. An I/O thread therefore runs a reactor with the
+ * connections. The two threads exchange messages, acknowledgements and publications here. The
+ * broker's files embed struct hx_io_message, create it, and get it back to free it.
  *
- *  (1) A message is in the hands of one thread: the I/O thread's until it is delivered, the
- *      consumer's until it is settled, then the I/O thread's again.
- *  (2) What a lost connection brought is of no use to the broker any more: hx_io_thread_lost()
- *      begins another generation. Messages of an older one are revoked, and settling them
- *      tells the broker nothing.
+ *  (1) One thread owns a message: the I/O thread until delivery, the consumer until it is settled,
+ *      then the I/O thread again.
+ *  (2) Messages of a lost connection mean nothing to the broker any more: hx_io_thread_lost()
+ *      begins a new generation. Messages of an older one are revoked, and settling them tells the
+ *      broker nothing.
  *
- * Threads: as said at each function.
+ * Threads: see each function.
  */
 #ifndef HX_SOURCE_IO_THREAD_H
 #define HX_SOURCE_IO_THREAD_H
@@ -27,11 +27,11 @@
 #include "net/reactor.h"
 
 struct hx_io_message {
-	struct hapax_message message;   /* first, so that a message is its message */
-	uint64_t generation;            /* of the connection that brought it */
-	bool is_acked;                  /* settled: it has taken effect; else it is given back */
-	struct hx_io_message *next;     /* in a list of the I/O thread's */
-	struct hx_io_message *out_next; /* with the consumer; its thread's */
+	struct hapax_message message;   /* first, so that a message can be cast */
+	uint64_t generation;            /* of the connection that delivered it */
+	bool is_acked;                  /* settled as done; otherwise given back */
+	struct hx_io_message *next;     /* in a list of the I/O thread */
+	struct hx_io_message *out_next; /* held by the consumer; for its thread only */
 	struct hx_io_message *out_back;
 };
 
@@ -49,13 +49,13 @@ struct hx_publications {
 
 struct hapax_publication *hx_publications_take(struct hx_publications *list);
 
-/* On the I/O thread. */
+/* Called on the I/O thread. */
 struct hx_io_thread_ops {
-	/* The thread runs: connect. */
+	/* The thread has started: connect. */
 	void (*begin)(void *context);
-	/* Something was settled, or is to be published. */
+	/* There are settled messages or publications. */
 	void (*work)(void *context);
-	/* Nothing is out: say goodbye, then call hx_io_thread_end(). */
+	/* The consumer holds nothing: disconnect, then call hx_io_thread_end(). */
 	void (*stop)(void *context);
 };
 
@@ -80,9 +80,9 @@ struct hx_io_thread {
 	struct hx_publications asked;
 	struct hx_publications delivered;
 	struct hx_publications refused;
-	size_t orders;                     /* given to the I/O thread and not carried out */
-	bool is_hurried;                   /* what the broker does not answer is given up */
-	char why[HX_IO_THREAD_TEXT_SIZE];  /* of the refused ones */
+	size_t orders;                     /* given to the I/O thread, not yet carried out */
+	bool is_hurried;                   /* do not wait for the broker any more */
+	char why[HX_IO_THREAD_TEXT_SIZE];  /* why publications were refused */
 	char said[HX_IO_THREAD_TEXT_SIZE]; /* "": nothing */
 	bool is_fatal;
 	uint64_t generation;
@@ -90,23 +90,23 @@ struct hx_io_thread {
 	uint64_t failures;
 	uint64_t changes;
 
-	/* The consumer's thread. */
+	/* For the consumer's thread. */
 	struct hx_io_message *out;
 	uint64_t seen_generation;
 };
 
-/* io_thread is zeros. source has its table. On failure nothing is left behind. */
+/* io_thread is zero. source has its table. On failure nothing is left behind. */
 enum hapax_status hx_io_thread_init(
 	struct hx_io_thread *io_thread, struct hapax_source *source,
 	const struct hx_io_thread_ops *ops, void *context, struct hapax_error *err);
 
-/* Ends the thread, if there is one: blocks for that. All is the caller's then. Nothing is out. */
+/* Stop the thread, if any; blocks. Then the caller owns everything. The consumer holds nothing. */
 void hx_io_thread_halt(struct hx_io_thread *io_thread);
 
-/* It is halted, and nothing is watched or timed any more. Zeros are allowed. */
+/* The thread is halted, without watches and timers. Zero is allowed. */
 void hx_io_thread_done(struct hx_io_thread *io_thread);
 
-/* ---- On the consumer's thread: what the functions of a source's table do. */
+/* ---- On the consumer's thread: the functions of a source's table. */
 
 struct hapax_message *hx_io_thread_next(struct hx_io_thread *io_thread);
 void hx_io_thread_settle(
@@ -119,40 +119,40 @@ void hx_io_thread_stats(struct hx_io_thread *io_thread, struct hapax_source_stat
 
 /* ---- On the I/O thread. */
 
-/* Hand messages over, of the present generation; list is empty then. */
+/* Deliver messages of the current generation; empties list. */
 void hx_io_thread_deliver(struct hx_io_thread *io_thread, struct hx_io_messages *list);
 
-/* Settled ones, and what is to be published. Each counts as an order until it is carried out. */
+/* Take settled messages, and publications. Each counts as an order until it is carried out. */
 struct hx_io_messages hx_io_thread_take_settled(struct hx_io_thread *io_thread);
 struct hx_publications hx_io_thread_take_asked(struct hx_io_thread *io_thread);
 
-/* Is nobody to wait for an answer of the broker any more? */
+/* Whether to stop waiting for the broker's answers. */
 bool hx_io_thread_is_hurried(struct hx_io_thread *io_thread);
 
-/* The broker was told of count settled messages, or need not be. */
+/* The broker knows of count settled messages, or need not. */
 void hx_io_thread_carried_out(struct hx_io_thread *io_thread, size_t count);
 
-/* The broker has it; or it does not, or nobody knows: why. */
+/* Report a publication: accepted, or not accepted or unknown, and why. */
 void hx_io_thread_published(
 	struct hx_io_thread *io_thread, struct hapax_publication *publication,
 	enum hapax_status status, const char *why);
 
-/* Something is wrong at the broker; is_fatal: it will not get better. */
+/* Report a problem at the broker; is_fatal: permanent. */
 void hx_io_thread_say(struct hx_io_thread *io_thread, const char *text, bool is_fatal);
 
-/* The connection is gone. Messages that nobody has taken come back. */
+/* The connection is lost. Returns the messages that the consumer has not taken. */
 struct hx_io_messages hx_io_thread_lost(struct hx_io_thread *io_thread);
 
-/* Messages that nobody has taken are given back. */
+/* Give back the messages that the consumer has not taken. */
 void hx_io_thread_recall(struct hx_io_thread *io_thread);
 
-/* A connection stands: one more change of what is ours. */
+/* Connected: count another change of assignment. */
 void hx_io_thread_gained(struct hx_io_thread *io_thread);
 
-/* Messages that wait at the broker. */
+/* Set the number of messages that wait at the broker. */
 void hx_io_thread_set_lag(struct hx_io_thread *io_thread, int64_t lag);
 
-/* Goodbye was said: the thread ends. */
+/* Disconnected: end the thread. */
 void hx_io_thread_end(struct hx_io_thread *io_thread);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.c - what all sources have in common.
+ * source.c - the common part of all sources.
  */
 #include "source/source.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.h - what all sources have in common.
+ * source.h - the common part of all sources.
  */
 #ifndef HX_SOURCE_SOURCE_H
 #define HX_SOURCE_SOURCE_H
 
 #include <hapax/ext/source_ops.h>
 
-/* url is copied; it has no password. NO_MEMORY: nothing was made. */
+/* Copies url, which has no password. NO_MEMORY: nothing was created. */
 enum hapax_status hx_source_init(
 	struct hapax_source *source, const struct hapax_source_ops *ops, const char *url);
 void hx_source_done(struct hapax_source *source);

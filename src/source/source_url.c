@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source_url.c - from a source's URL to its broker. A new one adds a line here.
+ * source_url.c - opens the source of a URL. A new broker adds a line here.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ typedef enum hapax_status check_fn(const char *url, struct hapax_error *err);
 static const struct {
 	const char *scheme; /* with its colon */
 	open_fn *open;
-	check_fn *check; /* without opening anything */
+	check_fn *check; /* opens nothing */
 } schemes[] = {
 #if HX_HAVE_KAFKA
 	{"kafka:", hx_kafka_open, hx_kafka_check},
@@ -35,7 +35,7 @@ static const struct {
 	{NULL, NULL, NULL},
 };
 
-/* Those that a build may lack, and the option that it then lacks. */
+/* Sources that a build may lack, and the build option of each. */
 static const struct {
 	const char *scheme;
 	const char *option;
@@ -55,7 +55,7 @@ const char *hapax_source_scheme(size_t index)
 	return index < HX_COUNT(schemes) ? schemes[index].scheme : NULL;
 }
 
-/* Of the URL only its scheme is told: the rest may hold a password. */
+/* Show only the scheme of the URL: the rest may contain a password. */
 static enum hapax_status source_url_refuse(const char *url, struct hapax_error *err)
 {
 	char known[128] = "";

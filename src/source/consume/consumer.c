@@ -2,8 +2,8 @@
 /*
  * consumer.c - take, claim, run, finish: a turn of a consumer.
  *
- * Messages that came together are claimed together, and runs that ended together are
- * finished together: one submit each. What becomes of a message then stands in settle.c.
+ * Messages that arrive together are claimed together, and runs that end together are finished
+ * together: one submit each. settle.c then decides about each message.
  */
 #include "source/consume/consumer.h"
 
@@ -21,18 +21,18 @@
 #include "source/consume/tag.h"
 
 enum {
-	/* Claims, or completions, in one submit: a durable store syncs once for all of them. */
+	/* Claims or completions in one submit: a durable store syncs once for all of them. */
 	BATCH_MAX = 4096,
 
-	/* As many are claimed before more are taken: the store works on them meanwhile. */
+	/* Claim after so many messages: the store works on them while more are taken. */
 	TAKE_MAX = 256,
 
-	/* Where the store answers at once, a turn goes on with what that brought about. */
+	/* If the store answers at once, a turn continues with the results. */
 	ROUNDS_MAX = 8,
 
 	CACHE_LINE_SIZE = 64,
 
-	/* To compare data it is read as JSON; as at the gateway, enough for 8 MiB. */
+	/* Memory to compare data as JSON; as at the gateway, enough for 8 MiB. */
 	SCRATCH_SIZE_MAX = 128 * 1024 * 1024,
 };
 
@@ -155,7 +155,7 @@ void hx_consumer_tell(
 		event->key = hx_bytes(in_flight->key.key, in_flight->key.key_size);
 		event->attempt = in_flight->attempt;
 	}
-	/* Who has a route was read as an event. */
+	/* A message with a route was read as an event. */
 	if (in_flight != NULL && in_flight->route != NULL) {
 		event->type = in_flight->envelope.type;
 		if (in_flight->envelope.is_cloudevent) {
@@ -188,7 +188,7 @@ static enum hx_in_flight_reason reason_of(
 									  : invalid;
 }
 
-/* As HAPAX_KEY_INIT, but for the room in it. */
+/* Like HAPAX_KEY_INIT, but keeps the buffers. */
 static void forget_key(struct hapax_key *key)
 {
 	key->size = sizeof(*key);
@@ -230,7 +230,7 @@ static enum hx_in_flight_reason find_key(struct hx_in_flight *in_flight, struct 
 	return status == HAPAX_OK ? HX_REASON_NONE : reason_of(status, HX_REASON_NO_KEY);
 }
 
-/* Which event it is, and its key; or a reason why it cannot be run. */
+/* Read the event and find its key, or the reason why it cannot run. */
 static void identify(struct hx_in_flight *in_flight)
 {
 	struct hapax_error err = {.message = ""};
@@ -242,7 +242,7 @@ static void identify(struct hx_in_flight *in_flight)
 			in_flight->reason_text, sizeof(in_flight->reason_text), "%s", err.message);
 }
 
-/* Of the messages of its topic that have the same part. */
+/* The hash of topic and part. */
 static uint64_t ordering_queue_of(const struct hx_in_flight *in_flight, struct hapax_bytes part)
 {
 	const uint64_t *secret = in_flight->consumer->ordering_queues.secret;
@@ -252,12 +252,12 @@ static uint64_t ordering_queue_of(const struct hx_in_flight *in_flight, struct h
 		hx_siphash13(secret, part.data, part.size);
 }
 
-/* Which others it waits for. */
+/* Choose the ordering queue. */
 static void choose_lane(struct hx_in_flight *in_flight)
 {
 	const struct hapax_message *message = in_flight->message;
 
-	/* What is of the past does not run, so it needs no order. */
+	/* Messages of the past do not run and need no order. */
 	in_flight->has_ordering_queue = !(message->flags & HAPAX_MESSAGE_WARM_UP);
 	if (!in_flight->has_ordering_queue)
 		return;
@@ -275,7 +275,7 @@ static void choose_lane(struct hx_in_flight *in_flight)
 	}
 }
 
-/* At most max bytes of it, behind what is there. */
+/* Append at most max bytes. */
 static char *put(char *at, struct hapax_bytes bytes, size_t max)
 {
 	size_t size = bytes.size < max ? bytes.size : max;
@@ -285,7 +285,7 @@ static char *put(char *at, struct hapax_bytes bytes, size_t max)
 	return at + size;
 }
 
-/* TOPIC/PARTITION/OFFSET, as far as there are such. */
+/* TOPIC/PARTITION/OFFSET, or the parts that exist. */
 static void write_place(struct hx_in_flight *in_flight)
 {
 	const struct hapax_message *message = in_flight->message;
@@ -305,7 +305,7 @@ static void write_place(struct hx_in_flight *in_flight)
 	in_flight->place_size = (size_t)(at - in_flight->place);
 }
 
-/* What take_in() writes lies in twenty places, which have left the cache where thousands are in hand. */
+/* take_in() writes to twenty cache lines, which are cold if thousands are in flight. */
 static void warm(const struct hx_in_flight *in_flight)
 {
 	const char *envelope = (const char *)&in_flight->envelope;
@@ -348,7 +348,7 @@ static void take_in(struct hx_consumer *consumer, struct hapax_message *message)
 		hx_in_flight_list_add(&consumer->ready, in_flight);
 }
 
-/* While the store is away one message is enough, to ask whether it is back. */
+/* While the store is unavailable, one message is enough to probe it. */
 static bool may_take(const struct hx_consumer *consumer)
 {
 	if (consumer->spare.count == 0 || consumer->is_stopping)
@@ -357,7 +357,7 @@ static bool may_take(const struct hx_consumer *consumer)
 		(hx_consumer_in_hand(consumer) == 0 && consumer->now_ms >= consumer->away_until_ms);
 }
 
-/* True: something came. */
+/* True: took a message. */
 static bool consumer_take(struct hx_consumer *consumer)
 {
 	size_t count = 0;
@@ -373,7 +373,7 @@ static bool consumer_take(struct hx_consumer *consumer)
 	return count > 0;
 }
 
-/* Waiting ones whose time has come. */
+/* Make waiting messages ready that are due. */
 static void revive(struct hx_consumer *consumer)
 {
 	struct hx_in_flight *next;
@@ -399,7 +399,7 @@ void hx_consumer_start(struct hx_in_flight *in_flight)
 
 	in_flight->state = HX_IN_FLIGHT_RUNNING;
 	consumer->running++;
-	/* Nobody else knows of it before it is handed over. */
+	/* No other thread knows the message before it is handed over. */
 	atomic_store_explicit(&in_flight->call.is_fenced, false, memory_order_relaxed);
 	in_flight->position = -1;
 	if (consumer->options.flags & HAPAX_CONSUMER_TRANSACTIONS &&
@@ -501,7 +501,7 @@ void hx_in_flight_finish(
 		consumer->wake(consumer->wake_context);
 }
 
-/* How many may be begun now. While the store is away one asks whether it is back. */
+/* How many may begin now. While the store is unavailable, one probes it. */
 static size_t room(const struct hx_consumer *consumer)
 {
 	size_t room = consumer->options.parallel - consumer->claimed;
@@ -540,7 +540,7 @@ static void fill_request(struct hx_in_flight *in_flight, struct hapax_request *r
 	request->context = in_flight;
 }
 
-/* What is ready may be of the past, which waits for a batch of its own. */
+/* A ready message of the past waits for room in the warm-up batch. */
 static bool may_begin(struct hx_consumer *consumer, size_t left)
 {
 	const struct hx_in_flight *first = consumer->ready.first;
@@ -550,7 +550,7 @@ static bool may_begin(struct hx_consumer *consumer, size_t left)
 	return !(first->message->flags & HAPAX_MESSAGE_WARM_UP) || hx_warm_up_has_room(consumer);
 }
 
-/* True: something was begun, or handed on. */
+/* True: began or handed on a message. */
 static bool begin(struct hx_consumer *consumer)
 {
 	size_t left = room(consumer);
@@ -582,14 +582,14 @@ static bool begin(struct hx_consumer *consumer)
 	consumer->claimed += count;
 	if (hapax_processor_begin(consumer->processor, consumer->requests, count, &err) == HAPAX_OK)
 		return true;
-	/* Nothing was begun, for want of memory: later. */
+	/* Out of memory, nothing began: retry later. */
 	consumer->claimed -= count;
 	for (size_t i = 0; i < count; i++)
 		hx_settle_wait(consumer->requests[i].context, hx_consumer_delay_ms(consumer, 0));
 	return false;
 }
 
-/* A result that cannot be kept as it is: that it was done matters more. */
+/* If the result cannot be stored as it is, store only the outcome. */
 static void finish_one(const struct hapax_finish *finish)
 {
 	struct hapax_error err;
@@ -629,7 +629,7 @@ static bool finish(struct hx_consumer *consumer)
 	return true;
 }
 
-/* Whoever has not begun goes back to the broker. */
+/* Give messages that have not begun back to the broker. */
 static void give_back_rest(struct hx_consumer *consumer)
 {
 	while (consumer->ready.count > 0) {

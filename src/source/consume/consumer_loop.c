@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * consumer_loop.c - a consumer as the API has it: the core, a reactor that drives it, a processor,
- * and the handler that the options ask for.
+ * consumer_loop.c - the consumer of the API: the core, a reactor, a processor, and a handler.
  *
- * Everybody who has something for the core (source, processor, workers, the HTTP client)
- * posts one task, which makes a turn; a timer posts it when something is due.
+ * The source, the processor, the workers and the HTTP client wake the core by posting one task,
+ * which makes a turn; a timer posts it when something is due.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -34,17 +33,17 @@
 
 enum {
 	PREFETCH_DEFAULT = 256,
-	PREFETCH_MAX = 10000, /* some 20 KiB each */
+	PREFETCH_MAX = 10000, /* about 20 KiB each */
 	PARALLEL_DEFAULT = 16,
 	THREADS_MAX = 256,
 	ATTEMPTS_DEFAULT = 10,
 	BACKOFF_MS_DEFAULT = 200,
 	BACKOFF_MS_MAX_DEFAULT = 60 * 1000,
 	DRAIN_MS_DEFAULT = 30 * 1000,
-	/* How often the source is looked after at least. */
+	/* Longest time between two turns, for the source. */
 	TURN_MS_MAX = 1000,
 	LAST_TURNS_MAX = 1000,
-	/* Between two questions to a database that does not answer; how often a stop is seen. */
+	/* Pause before asking an unavailable database again; and how often to check for a stop. */
 	ASK_AGAIN_MS = 1000,
 	LOOK_MS = 50,
 };
@@ -85,7 +84,7 @@ static void on_source_failed(void *context, const char *text, int is_fatal)
 	hx_consumer_source_failed(&consumer->core, text, is_fatal);
 }
 
-/* False: it is to stop. */
+/* False: the consumer must stop. */
 static bool rest(struct hapax_consumer *consumer, int64_t ms)
 {
 	int64_t end_ns = hx_clock_mono_ns() + ms * HX_NS_PER_MS;
@@ -103,8 +102,8 @@ static bool rest(struct hapax_consumer *consumer, int64_t ms)
 }
 
 /*
- * Where a partition begins, by the database. While that is away nothing could be done with
- * the others either, so it is waited for; who is to stop begins nowhere.
+ * The database's start offset of a partition. While the database is unavailable, no other partition
+ * could run either, so wait for it. On a stop, return none.
  */
 static int64_t on_begin(void *context, const char *topic, int32_t partition)
 {
@@ -121,7 +120,7 @@ static int64_t on_begin(void *context, const char *topic, int32_t partition)
 	return next;
 }
 
-/* That the past is being read, and that it has been. */
+/* Report the start and the end of the warm-up. */
 static void tell_warm_up(struct hx_consumer *core, uint64_t warming)
 {
 	struct hapax_consumer_event event = {.fact = HAPAX_FACT_WARM_UP};
@@ -176,7 +175,7 @@ static void on_turn(struct hx_task *task)
 	int64_t now_ms = consumer->clock->boot_ms(consumer->clock->context);
 	int64_t due_ms;
 
-	/* It is being freed, and somebody woke it on the way. */
+	/* A late wake-up while the consumer is being freed. */
 	if (consumer->core.source == NULL)
 		return;
 	if (atomic_load(&consumer->is_stopped) || consumer->core.is_failed)
@@ -213,7 +212,7 @@ static void complete_run(struct hapax_run_options *run)
 		run->max_run_ms = MAX_RUN_MS_DEFAULT;
 }
 
-/* Everything that zero stands for. */
+/* Fill in the defaults. */
 static enum hapax_status complete(
 	struct hapax_consumer_options *options, const struct hapax_consumer_options *given,
 	struct hapax_error *err)
@@ -328,7 +327,7 @@ static void free_routes(struct hx_consumer *core)
 	hx_free(core->routes);
 }
 
-/* The consumer claims nothing for it: the transaction does. */
+/* The transaction claims the key, not the consumer. */
 static void put_inside(struct hx_route *route, struct hx_tx_sessions *tx_sessions)
 {
 	route->inner = route->fn;
@@ -470,7 +469,7 @@ void hapax_consumer_free(struct hapax_consumer *consumer)
 	if (consumer == NULL)
 		return;
 	core = &consumer->core;
-	/* Its threads wake the reactor: it goes first. */
+	/* Free the source first: its threads wake the reactor. */
 	if (core->source != NULL)
 		hapax_source_close(core->source);
 	core->source = NULL;
@@ -490,7 +489,7 @@ void hapax_consumer_free(struct hapax_consumer *consumer)
 		hx_timer_retire(&consumer->reactor.timers, &consumer->timer);
 	if (consumer->has_resolver) {
 		hx_resolver_done(&consumer->resolver);
-		/* A name may be resolved after its dial was canceled: its job is freed here. */
+		/* A name may be resolved after its dial was canceled: free that job here. */
 		hx_reactor_turn(&consumer->reactor, 0);
 	}
 	if (consumer->has_reactor)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * envelope.c - a broker's message, read as an event.
+ * envelope.c - reads a broker's message as an event.
  */
 #include "source/consume/envelope.h"
 
@@ -58,14 +58,14 @@ struct hapax_bytes hx_envelope_header(const struct hx_envelope *envelope, const 
 	return hx_bytes(NULL, 0);
 }
 
-/* The reader of events decodes as HTTP does: what it would change is encoded first. */
+/* The event reader decodes values as in HTTP: encode those that it would change. */
 static bool needs_encoding(struct hapax_bytes value)
 {
 	return value.size > 0 &&
 		(*(const char *)value.data == '"' || memchr(value.data, '%', value.size) != NULL);
 }
 
-/* Of all names and values that are written anew: encoding makes three bytes of one. */
+/* The room for all rewritten names and values: encoding triples a byte. */
 static size_t room_needed(const struct hapax_message *message, size_t count)
 {
 	size_t size = 0;
@@ -78,7 +78,7 @@ static size_t room_needed(const struct hapax_message *message, size_t count)
 	return size;
 }
 
-/* Append to values, which has the room, so that what points into it stays. */
+/* Append to values, which has room, so that earlier pointers stay valid. */
 static struct hapax_bytes put(struct hapax_buf *values, struct hapax_bytes value, bool encodes)
 {
 	size_t begin = values->size;
@@ -90,7 +90,7 @@ static struct hapax_bytes put(struct hapax_buf *values, struct hapax_bytes value
 	return hx_bytes(values->data + begin, values->size - begin);
 }
 
-/* "ce_id" as "ce-id"; everything else as it is. datacontenttype stands in content-type here. */
+/* "ce_id" becomes "ce-id"; others stay. datacontenttype is in content-type here. */
 static void take_field(struct hx_envelope *envelope, const struct hapax_field *header)
 {
 	struct hapax_bytes attribute = hx_envelope_attribute(header->name);
@@ -182,7 +182,7 @@ static bool looks_like_json(struct hapax_bytes data)
 	return false;
 }
 
-/* No CloudEvent. Document D's projector has the type in a header of its own. */
+/* Not a CloudEvent. Document D's projector has the type in its own header. */
 static void read_plain(struct hx_envelope *envelope, const struct hapax_message *message)
 {
 	struct hapax_event *event = &envelope->event;
@@ -207,7 +207,7 @@ enum hapax_status hx_envelope_read(
 
 	if (status == HAPAX_OK && envelope->content_type.size > 0) {
 		status = hx_cloudevents_detect(envelope->content_type, &mode, err);
-		/* Only who says that it is an event must say it in a way that is read here. */
+		/* Only a message that claims to be a CloudEvent must have a supported format. */
 		if (status == HAPAX_ERR_UNSUPPORTED && !envelope->is_cloudevent &&
 		    strncasecmp(
 			    envelope->content_type.data, "application/cloudevents",

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * handover.c - a message that is handed on: where to, and with which headers.
+ * handover.c - the target and headers of a message that is handed on.
  *
- * A dead letter keeps its own headers and gets, in place of those of an earlier life,
+ * A dead letter keeps its headers. These are added, and replace those of an earlier dead letter:
  *
  *	hapax-dead-reason    why, in one word: attempts, mismatch, parked, no-key, ...
- *	hapax-dead-error     the same for people
- *	hapax-dead-place     where it stood: topic/partition/offset
+ *	hapax-dead-error     the same as readable text
+ *	hapax-dead-place     its place: topic/partition/offset
  *	hapax-dead-attempts  how often its key was run
  *	hapax-dead-key       its key, if it has one
  *
- * and a diverted duplicate hapax-duplicate-cause and hapax-duplicate-place.
+ * A diverted duplicate gets hapax-duplicate-cause and hapax-duplicate-place.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static void copy_headers(struct hx_in_flight *in_flight)
 	}
 }
 
-/* A place of its own, or the topic with a suffix. */
+/* The configured target, or the topic with a suffix. */
 static void choose_target(struct hx_in_flight *in_flight, const char *asked, const char *suffix)
 {
 	struct hapax_bytes topic = in_flight->message->topic;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * identity.c - what makes two messages the same.
+ * identity.c - finds the key of a message.
  */
 #include "source/consume/identity.h"
 
@@ -10,14 +10,14 @@
 #include "base/error.h"
 
 /*
- * In this order; the second is NATS', the third of RabbitMQ's plug-in, the fifth document D's,
- * the last that of Debezium's event router.
+ * In this order; the second is NATS', the third of RabbitMQ's plug-in, the fifth document D's, the
+ * last that of Debezium's event router.
  */
 static const char *const header_names[HX_IDENTITY_HEADERS] = {
 	"Idempotency-Key", "Nats-Msg-Id", "x-deduplication-header", "message-id", "eventId", "id",
 };
 
-/* Options that mean something to every one of the usual places. */
+/* Options that apply to all default strategies. */
 static enum hapax_status make_usual(
 	struct hapax_key_strategy **ret, const char *text, const struct hapax_key_options *options,
 	struct hapax_error *err)

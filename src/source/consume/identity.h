@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * identity.h - what makes two messages the same.
+ * identity.h - finds the key of a message: messages with the same key are duplicates.
  *
- * A strategy that was asked for, or the usual places in order: source and id of a
- * CloudEvent, which give the key that the gateway makes, too; a header that says that it
- * is for this; where the message stands at the broker. The last one knows a redelivery, and
- * nothing of what the producer sent twice. The servers' names and the time of the message
- * are a part of it, so that a topic of the same name elsewhere, or one that was deleted and
- * made anew, is another place.
+ * The key comes from the configured strategy or from the first of these defaults that applies:
+ * source and id of a CloudEvent, which give the same key as at the gateway; a header made for this
+ * purpose; the message's place at the broker. The place detects a redelivery, but not a message
+ * that the producer sent twice. It includes the servers' names and the message's time. A topic of
+ * the same name elsewhere, or one that was deleted and created again, is therefore another place.
  *
  * Threads: one at a time.
  */
@@ -23,7 +22,7 @@
 enum { HX_IDENTITY_HEADERS = 6 };
 
 struct hx_identity {
-	struct hapax_key_strategy *asked; /* NULL: the usual places */
+	struct hapax_key_strategy *asked; /* the configured one; NULL: the defaults */
 	struct hapax_key_strategy *event_id;
 	struct hapax_key_strategy *headers[HX_IDENTITY_HEADERS];
 	struct hapax_key_strategy *place;
@@ -35,10 +34,10 @@ enum hapax_status hx_identity_init(
 	struct hx_identity *identity, const char *strategy, const struct hapax_key_options *options,
 	struct hapax_error *err);
 
-/* Zeros are allowed. */
+/* Zero is allowed. */
 void hx_identity_done(struct hx_identity *identity);
 
-/* As hapax_key_make(). */
+/* Like hapax_key_make(). */
 enum hapax_status hx_identity_make(
 	const struct hx_identity *identity, const struct hx_envelope *envelope,
 	struct hapax_buf *scratch, struct hapax_key *ret_key, struct hapax_error *err);

@@ -4,15 +4,14 @@
  *
  *	QUEUED ─▶ CLAIMING ─▶ RUNNING ─▶ FINISHING ─▶ ack
  *	  ▲          │            │           │
- *	  └─ WAITING ◀┴───────────┴───────────┘          not done: later
+ *	  └─ WAITING ◀┴───────────┴───────────┘          not done: retry
  *	             └──────────▶ PUBLISHING ─▶ ack      a dead letter, a diverted duplicate
  *
- * One of the past goes from QUEUED by MARKING to ack, and never runs. A duplicate that is
- * tagged goes from CLAIMING to RUNNING without a claim, and the store hears nothing of it.
- * From QUEUED and WAITING a message may be given back to the broker.
+ * A message of the past goes from QUEUED through MARKING to ack, and never runs. A tagged duplicate
+ * goes from CLAIMING to RUNNING without a claim, and does not reach the store. From QUEUED and
+ * WAITING a message may be given back to the broker.
  *
- * Threads: the consumer's, but for what a worker has while RUNNING: work, and what it
- * writes there.
+ * Threads: the consumer's, except work and its contents: they belong to a worker while RUNNING.
  */
 #ifndef HX_SOURCE_CONSUME_IN_FLIGHT_H
 #define HX_SOURCE_CONSUME_IN_FLIGHT_H
@@ -46,80 +45,80 @@ enum hx_in_flight_state {
 /* Why a message is handed on instead of run. */
 enum hx_in_flight_reason {
 	HX_REASON_NONE = 0,
-	HX_REASON_MALFORMED,  /* it is not the event that it says it is */
-	HX_REASON_TOO_LARGE,  /* it does not fit into what is given to one message */
+	HX_REASON_MALFORMED,  /* claims to be an event, but is not a valid one */
+	HX_REASON_TOO_LARGE,  /* exceeds the memory of one message */
 	HX_REASON_NO_KEY,     /* a part of its key is missing */
-	HX_REASON_NO_ROUTE,   /* nobody handles its type */
-	HX_REASON_MISMATCH,   /* its key was seen with another payload */
-	HX_REASON_PARKED,     /* its key waits for a decision */
-	HX_REASON_UNREADABLE, /* its key is done, and what is stored for it cannot be read */
-	HX_REASON_DEFINITIVE, /* its handler refused it for good */
+	HX_REASON_NO_ROUTE,   /* its type has no handler */
+	HX_REASON_MISMATCH,   /* its key was seen with a different payload */
+	HX_REASON_PARKED,     /* its key has an unknown outcome */
+	HX_REASON_UNREADABLE, /* its key is done, but the stored result cannot be read */
+	HX_REASON_DEFINITIVE, /* its handler refused it permanently */
 	HX_REASON_ATTEMPTS,   /* it failed too often */
-	HX_REASON_DUPLICATE,  /* it is done: diverted, not a dead letter */
+	HX_REASON_DUPLICATE,  /* already done: diverted, not a dead letter */
 };
 
 enum { HX_PLACE_SIZE = 320, HX_IN_FLIGHT_HEADERS_MAX = HX_ENVELOPE_HEADERS_MAX + 12 };
 
-/* Of the result: "Hapax-Place: TOPIC/PARTITION/OFFSET", behind the handler's own fields. */
+/* A field of the result, after the handler's: "Hapax-Place: TOPIC/PARTITION/OFFSET". */
 #define HX_PLACE_FIELD "Hapax-Place"
 
-/* What every message needs comes first: thousands of them are in hand. */
+/* The fields that every message needs come first: thousands are in flight. */
 struct hx_in_flight {
 	struct hx_consumer *consumer;
 	struct hapax_message *message;
 	enum hx_in_flight_state state;
-	enum hx_in_flight_reason reason; /* for which it is handed on */
+	enum hx_in_flight_reason reason; /* why it is handed on */
 	const struct hx_route *route;
 	bool is_tagged;   /* a duplicate that is delivered as one; tag.h */
-	bool has_answer;  /* by a function in a transaction; tx_session.h */
-	int64_t position; /* up to where its partition is done when it is; -1: nobody asks */
+	bool has_answer;  /* from a function in a transaction; tx_session.h */
+	int64_t position; /* low-water mark of its partition once it is done; -1: not needed */
 
-	/* Its line: messages that wait for each other; ordering_queue.h. */
+	/* Its ordering queue; ordering_queue.h. */
 	bool has_ordering_queue;
 	uint64_t ordering_queue;
-	struct hx_in_flight *ordering_next; /* of another ordering queue in the same bucket */
-	struct hx_in_flight *behind;        /* the one that waits for this one */
-	struct hx_in_flight *last;          /* of the line, where this one is its first */
+	struct hx_in_flight *ordering_next; /* the first of another ordering queue in the bucket */
+	struct hx_in_flight *behind;        /* the message that waits for this one */
+	struct hx_in_flight *last;          /* the last in the queue, if this is the first */
 
 	struct hx_in_flight *next; /* in one of the consumer's lists */
 	struct hx_in_flight *back;
 
 	struct hapax_key key;
-	char place[HX_PLACE_SIZE]; /* topic, partition, offset; for people and causes */
+	char place[HX_PLACE_SIZE]; /* topic, partition, offset; for messages and causes */
 	size_t place_size;
 
 	/* Its run. */
 	struct hapax_run *run; /* from RUN to END */
 	uint64_t token;
 	uint32_t attempt;
-	uint32_t failures; /* runs that failed while it is in hand; for those without a key */
-	uint32_t delays;   /* in a row, for whatever reason: the next one is longer */
+	uint32_t failures; /* failed runs while in flight; for messages without a key */
+	uint32_t delays;   /* in a row, for any reason: the next one is longer */
 	int64_t due_ms;    /* WAITING */
 	enum hapax_run_outcome outcome;
 	struct hapax_result result;
 	struct hapax_buf result_headers;
 	struct hapax_bytes error;
 
-	/* By a function or a command: what it has in hand. */
+	/* For a function or a command: its work. */
 	struct hapax_call call;
 
-	/* What of it is used stands at its beginning. */
+	/* Its used part comes first. */
 	struct hx_envelope envelope;
 
-	/* By HTTP. */
+	/* For HTTP. */
 	struct hx_http_call http;
 	bool has_http;
 	struct hx_handler *http_handler;
 	struct hapax_buf request;  /* its head */
 	struct hapax_buf document; /* a structured event */
 	struct hapax_buf fields;   /* of the response */
-	struct hapax_buf response; /* its body, as far as it is kept */
+	struct hapax_buf response; /* its body, as much as is kept */
 	unsigned status;
 	uint64_t body_size;
 	char error_text[HAPAX_ERROR_MESSAGE_SIZE];
 
-	struct hapax_answer answer; /* has_answer: its bytes are in call.body and call.error */
-	struct hapax_duplicate duplicate; /* is_tagged: its original lies in target */
+	struct hapax_answer answer; /* if has_answer: its bytes are in call.body and call.error */
+	struct hapax_duplicate duplicate; /* if is_tagged: its original is in target */
 
 	/* Handed on. */
 	struct hapax_publication publication;
@@ -129,29 +128,25 @@ struct hx_in_flight {
 	char target[HX_PLACE_SIZE];
 };
 
-/*
- * Its work is about to begin, and has waited: is it still the one to do it? Threads: whoever
- * works on it.
- */
+/* Whether a message that has waited may still begin its work. Threads: the worker's. */
 static inline bool hx_in_flight_may_begin(const struct hx_in_flight *in_flight)
 {
 	return in_flight->run == NULL || hapax_run_may_begin(in_flight->run);
 }
 
 /*
- * The work of a message that is RUNNING has ended. result is borrowed until END and may be
- * NULL; error too. Once.
+ * End the work of a RUNNING message, once. result and error are borrowed until END and may be NULL.
  */
 void hx_in_flight_finish(
 	struct hx_in_flight *in_flight, enum hapax_run_outcome outcome,
 	const struct hapax_result *result, struct hapax_bytes error);
 
-/* What is asked of the processor for it. */
+/* Make the request to the processor. */
 void hx_in_flight_request(
 	struct hx_in_flight *in_flight, const struct hapax_run_options *options,
 	struct hapax_request *ret_request);
 
-/* Beside the result, where the message stands: that tells a later duplicate's cause. */
+/* Store the message's place beside the result: it tells the cause of a later duplicate. */
 void hx_in_flight_keep_place(struct hx_in_flight *in_flight, struct hapax_result *result);
 
 #endif

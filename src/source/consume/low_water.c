@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * low_water.c - the end of the part without gaps.
+ * low_water.c - the low-water mark of a partition.
  */
 #include "source/consume/low_water.h"
 
@@ -15,7 +15,7 @@ void hx_low_water_add(struct hx_low_water *water, struct hx_mark *mark, int64_t 
 {
 	*mark = (struct hx_mark){.offset = offset};
 	HX_LIST_ADD(water, mark, next);
-	/* Offsets may have gaps: what was compacted away, what a transaction left. */
+	/* Offsets may have gaps, from compaction and transactions. */
 	if (water->count == 0)
 		water->next = offset;
 	water->count++;

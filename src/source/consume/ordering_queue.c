@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ordering_queue.c - lines of messages, by hash.
+ * ordering_queue.c - queues of messages, by hash.
  */
 #include "source/consume/ordering_queue.h"
 
@@ -29,7 +29,7 @@ void hx_ordering_queues_done(struct hx_ordering_queues *ordering_queues)
 	ordering_queues->buckets = NULL;
 }
 
-/* Where the pointer to the first of an ordering queue stands, or to where it would stand. */
+/* The pointer to the first message of an ordering queue, or the place for it. */
 static struct hx_in_flight **place_of(
 	struct hx_ordering_queues *ordering_queues, uint64_t ordering_queue)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settle.c - what becomes of a message: acknowledged, tried again, handed on, given back.
+ * settle.c - decides about a message: acknowledge, retry, hand on or give back.
  *
- * The table stands in source.h. This file has the only calls of ack, in hx_settle_ack(): for
- * what the processor says is stored or done already, and for what the broker has taken as
- * a dead letter (I4).
+ * The table is in source.h. Only hx_settle_ack() calls ack: for a message that the processor
+ * reports as stored or already done, and for one that the broker accepted as a dead letter (I4).
  */
 #include <assert.h>
 #include <stdio.h>
@@ -17,7 +16,7 @@
 #include "source/consume/tag.h"
 #include "wire/http1/http1_text.h"
 
-/* Out of the consumer's hands; who waited for it comes next. */
+/* Release the message; the next of its ordering queue becomes ready. */
 static void let_go(struct hx_in_flight *in_flight)
 {
 	struct hx_consumer *consumer = in_flight->consumer;
@@ -26,7 +25,7 @@ static void let_go(struct hx_in_flight *in_flight)
 
 	in_flight->message = NULL;
 	in_flight->state = HX_IN_FLIGHT_FREE;
-	/* The one that was used last is warm: it comes first. */
+	/* The last one used is still in the cache: reuse it first. */
 	hx_in_flight_list_add_first(&consumer->spare, in_flight);
 	if (behind != NULL)
 		hx_in_flight_list_add(&consumer->ready, behind);
@@ -88,7 +87,7 @@ void hx_settle_store_refused(struct hx_consumer *consumer, enum hapax_status sta
 		consumer->away_delays = 0;
 		hx_consumer_tell(consumer, NULL, &event);
 	} else if (consumer->now_ms < consumer->away_until_ms) {
-		/* Another one of those that were on their way: known already. */
+		/* Sent before the outage was known: already reported. */
 		return;
 	}
 	consumer->away_until_ms =
@@ -105,7 +104,7 @@ void hx_settle_store_answered(struct hx_consumer *consumer)
 	hx_consumer_tell(consumer, NULL, &event);
 }
 
-/* The place of what was done, as a source wrote it beside the result; empty: none did. */
+/* The original's place, stored beside the result; empty: none. */
 static struct hapax_bytes original_of(const struct hapax_result *result)
 {
 	static const char name[] = HX_PLACE_FIELD ": ";
@@ -132,7 +131,7 @@ static enum hapax_duplicate_cause cause_of(
 	const struct hapax_message *message = in_flight->message;
 	bool has_places = message->place.size > 0 && original.size > 0;
 
-	/* Where places can be told, they are proof: what the broker delivers twice has one. */
+	/* Places are proof: a message that the broker delivers twice has the same place. */
 	if (has_places && hx_bytes_equal(original, hapax_bytes_from_text(in_flight->place)))
 		return HAPAX_CAUSE_REREAD;
 	if (hx_envelope_header(&in_flight->envelope, "hapax-dead-reason").data != NULL)
@@ -165,7 +164,7 @@ static void duplicate(struct hx_in_flight *in_flight, const struct hapax_answer 
 		.token = answer->original_token,
 		.expires_ms = answer->expires_ms};
 
-	/* It is done, and its failure is the result: the letter may not have been sent. */
+	/* The result is a permanent failure: its dead letter may not have been sent. */
 	if (answer->result.result_class == HAPAX_RESULT_DEFINITIVE &&
 	    !(answer->flags & HAPAX_ANSWER_MISMATCH)) {
 		hx_settle_hand_on(in_flight, HX_REASON_DEFINITIVE, "its handler refused it before");
@@ -185,7 +184,7 @@ static void duplicate(struct hx_in_flight *in_flight, const struct hapax_answer 
 	}
 }
 
-/* A run failed without success. */
+/* A run failed. */
 static void failed(struct hx_in_flight *in_flight, const struct hapax_answer *answer)
 {
 	struct hx_consumer *consumer = in_flight->consumer;
@@ -230,7 +229,7 @@ static void ran(struct hx_in_flight *in_flight, const struct hapax_answer *answe
 	}
 }
 
-/* The outcome of a run is not known to be stored: the next claim finds out. */
+/* It is unknown whether the outcome was stored: the next claim finds out. */
 static void unstored(struct hx_in_flight *in_flight, const struct hapax_answer *answer)
 {
 	struct hx_consumer *consumer = in_flight->consumer;
@@ -242,8 +241,8 @@ static void unstored(struct hx_in_flight *in_flight, const struct hapax_answer *
 }
 
 /*
- * A message that nobody can run and that has nowhere to go stays with us, and is tried
- * again: a key may be resolved, a route be added at the next start.
+ * A message that cannot run and cannot be handed on is kept and retried: its key may be resolved,
+ * or a route added at the next start.
  */
 static void keep_trying(struct hx_in_flight *in_flight)
 {
@@ -260,9 +259,9 @@ static void keep_trying(struct hx_in_flight *in_flight)
 }
 
 /*
- * The store answers, and refuses this one: it is of a tenant that the store is not for, or its user
- * lacks a right. The others go on. Nothing is handed on for it: a right that was taken away would
- * turn a whole topic into dead letters.
+ * The store answers, but refuses this message: wrong tenant, or a missing permission. Other
+ * messages continue. It is not handed on: a revoked permission would turn a whole topic into dead
+ * letters.
  */
 static void refused(struct hx_in_flight *in_flight)
 {
@@ -275,10 +274,10 @@ static void refused(struct hx_in_flight *in_flight)
 }
 
 /*
- * The store answers, and what it has for this key is damaged: that is no store that is away,
- * for which one message asks and all others wait. A key that is known to be done is a dead
- * letter. Of any other nobody can tell, and it may be so of every key: nothing is
- * handed on for it, or a damaged store would turn a whole topic into dead letters.
+ * The store answers, but its data for this key is damaged. This is not an outage, in which one
+ * message probes and all others wait. A key that is known to be done becomes a dead letter. For any
+ * other key the state is unknown, and all keys may be affected: nothing is handed on, or a damaged
+ * store would turn a whole topic into dead letters.
  */
 static void damaged(struct hx_in_flight *in_flight, const struct hapax_answer *answer)
 {
@@ -304,12 +303,12 @@ void hx_settle_answer(struct hx_in_flight *in_flight, const struct hapax_answer 
 	struct hx_consumer *consumer = in_flight->consumer;
 	bool was_in_tx = false;
 
-	/* The claim was made in a transaction: what counts is what was answered there. */
+	/* The claim was made in a transaction: its answer counts. */
 	if (in_flight->has_answer) {
 		in_flight->has_answer = false;
 		was_in_tx = true;
 		answer = &in_flight->answer;
-		/* An attempt whose transaction went, or that has no record, is known here alone. */
+		/* Only the consumer knows attempts that were rolled back or have no record. */
 		in_flight->attempt = answer->attempt > in_flight->failures + 1
 			? answer->attempt
 			: in_flight->failures + 1;
@@ -331,7 +330,7 @@ void hx_settle_answer(struct hx_in_flight *in_flight, const struct hapax_answer 
 		hx_settle_wait(in_flight, 0);
 		return;
 	}
-	/* A transaction was committed, whatever it protected. */
+	/* A committed transaction proves that the store answers, even if unprotected. */
 	if (was_in_tx || !(answer->flags & HAPAX_ANSWER_UNPROTECTED))
 		hx_settle_store_answered(consumer);
 	switch (answer->outcome) {
@@ -347,7 +346,7 @@ void hx_settle_answer(struct hx_in_flight *in_flight, const struct hapax_answer 
 		hx_settle_hand_on(in_flight, HX_REASON_PARKED, "its key waits for a decision");
 		return;
 	default:
-		/* Somebody else is at it, and may yet fail. */
+		/* In progress elsewhere, and may still fail. */
 		consumer->stats.in_progress++;
 		hx_settle_wait(in_flight, hx_consumer_delay_ms(consumer, in_flight->delays));
 		return;
@@ -383,7 +382,7 @@ static void on_published(
 	hx_settle_ack(in_flight);
 }
 
-/* Trying again would keep all of it in memory, and change nothing. */
+/* A retry would keep it all in memory and change nothing. */
 static void settle_refuse(struct hx_in_flight *in_flight)
 {
 	struct hapax_consumer_event event = {
@@ -393,10 +392,10 @@ static void settle_refuse(struct hx_in_flight *in_flight)
 	hx_settle_give_back(in_flight);
 }
 
-/* A letter that nobody takes. */
+/* A dead letter without a target. */
 static void settle_keep(struct hx_in_flight *in_flight)
 {
-	/* A definitive failure is kept in the ledger, which is a record of it. */
+	/* The ledger already records a definitive failure. */
 	if (in_flight->reason == HX_REASON_DEFINITIVE)
 		hx_settle_ack(in_flight);
 	else if (in_flight->message->flags & HAPAX_MESSAGE_TOO_LARGE)

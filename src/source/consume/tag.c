@@ -12,7 +12,7 @@ void hx_tag_begin(struct hx_in_flight *in_flight, const struct hapax_consumer_ev
 {
 	struct hapax_bytes original = event->original;
 
-	/* The answer goes, and the place of the original with it. */
+	/* Copy the original's place: the answer is about to be freed. */
 	if (original.size > sizeof(in_flight->target))
 		original.size = sizeof(in_flight->target);
 	if (original.size > 0)

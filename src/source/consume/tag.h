@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tag.h - a duplicate that its handler gets all the same, marked as one.
+ * tag.h - delivers a duplicate to its handler, marked as a duplicate.
  *
- * It has no claim: nothing of it reaches the store, and it counts neither as a run nor as an
- * attempt of its key. A handler that fails it gets it again, as any message, up to
- * attempts_max times; then it is acknowledged without, because what it is a duplicate of
- * is done.
+ * It has no claim: it does not reach the store, and counts neither as a run nor as an attempt of
+ * its key. If the handler fails, it is retried like any message, up to attempts_max times. It is
+ * then acknowledged anyway, because its original is done.
  *
  * Threads: the consumer's.
  */
@@ -16,10 +15,10 @@
 
 struct hx_in_flight;
 
-/* The store says that it is done: of what, and why it came, stands in event. */
+/* The store reports it as done; event has its original and its cause. */
 void hx_tag_begin(struct hx_in_flight *in_flight, const struct hapax_consumer_event *event);
 
-/* Hand it to its handler, for the first time or again. */
+/* Pass it to its handler, for the first time or again. */
 void hx_tag_run(struct hx_in_flight *in_flight);
 
 /* Its handler has ended. */

@@ -26,7 +26,7 @@ bool hx_warm_up_has_room(struct hx_consumer *consumer)
 		warm_up->count < BATCH_MAX;
 }
 
-/* What has no key, or is not protected by one, is in no store. */
+/* A message without a key, or unprotected, has no record. */
 static bool is_kept(const struct hx_in_flight *in_flight)
 {
 	return in_flight->reason == HX_REASON_NONE && in_flight->key.kind != HAPAX_KEY_NONE &&
@@ -51,13 +51,13 @@ void hx_warm_up_add(struct hx_in_flight *in_flight)
 		.context = in_flight};
 }
 
-/* Threads: the store's, perhaps. */
+/* Threads: may be the store's. */
 static void on_answered(struct hapax_op *ops, size_t count, void *context)
 {
 	struct hx_consumer *consumer = context;
 
 	(void)ops, (void)count;
-	/* Who sees the answer may let the consumer go: not before it was woken, see take_up(). */
+	/* The consumer may be freed after it sees the answer: take_up() waits for this lock. */
 	hx_lock_acquire(&consumer->warm_up.lock);
 	atomic_store(&consumer->warm_up.is_answered, true);
 	if (consumer->wake != NULL)
@@ -75,7 +75,7 @@ static void submit(struct hx_consumer *consumer, enum hx_warm_up_step step)
 	hapax_store_submit(consumer->store, warm_up->ops, warm_up->count, completion);
 }
 
-/* It is over for op: the store has it, or has to be asked again. */
+/* Settle the message of op: stored, or to be asked again. */
 static void settle(const struct hapax_op *op)
 {
 	struct hx_in_flight *in_flight = op->context;
@@ -92,7 +92,7 @@ static void settle(const struct hapax_op *op)
 	hx_settle_wait(in_flight, 0);
 }
 
-/* Those that the store does not know stay, and are to be marked. */
+/* Keep the messages that the store does not know, to mark them. */
 static void take_known(struct hx_warm_up *warm_up)
 {
 	size_t count = 0;
