@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ahead.c - memory that is there before it is needed.
+ * ahead.c - memory made ready before it is needed.
  */
 #include "store/index/ahead.h"
 
 #include "base/alloc.h"
 #include "store/index/index.h"
 
-/* Under the lock memory becomes usable, which is quick; it is touched without. */
+/* Under the lock memory becomes usable, which is quick; it is touched without the lock. */
 static void prepare(struct hx_shard *shard)
 {
 	struct hx_ahead_pages pages[3];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ahead.h - memory that is there before it is needed.
+ * ahead.h - memory made ready before it is needed.
  *
- * The kernel fills a huge page with zeros when it is first touched, which takes 0.15 ms,
- * and some milliseconds where a hypervisor has to find the memory first. A thread of the
- * index touches the next one while there is room in the last, so that no request waits
- * for it. Without the thread everything works, and waits.
+ * The kernel fills a huge page with zeros when it is first touched. This takes 0.15 ms, or some
+ * milliseconds if a hypervisor has to find the memory first. A thread of the index touches the
+ * next page while there is room in the last, so that no request waits for it. Without the thread
+ * everything works, but requests wait.
  */
 #ifndef HX_STORE_INDEX_AHEAD_H
 #define HX_STORE_INDEX_AHEAD_H
@@ -18,7 +18,7 @@
 
 struct hx_index;
 
-/* Memory that was made usable, and that nobody has touched yet. */
+/* Memory that was made usable, and not touched yet. */
 struct hx_ahead_pages {
 	void *at;
 	size_t bytes;
@@ -34,12 +34,12 @@ struct hx_ahead {
 /* Start the thread. The index is loaded. */
 enum hapax_status hx_ahead_start(struct hx_index *index, struct hapax_error *err);
 
-/* Nothing happens where it was not started. */
+/* Does nothing if the thread was not started. */
 void hx_ahead_stop(struct hx_index *index);
 
 /*
- * Look whether memory runs short. Locks: the shard's that may be short, so that the
- * thread, which takes it, too, comes after whoever asked for something else.
+ * Ask the thread to check for a memory shortage. Locks: that of the shard that may be short. The
+ * thread takes it also, so it runs only after the caller is done.
  */
 static inline void hx_ahead_ask(struct hx_ahead *ahead)
 {

@@ -2,15 +2,14 @@
 /*
  * elsewhere.h - results that are not in memory: where they are instead.
  *
- * A store with files may leave the bytes of a large result, its headers and then its
- * body, in one of them. The record in memory keeps their sizes and the place. Unpacked
- * into struct hapax_record such a result has sizes without data, as no other has: to
- * take it for an empty one is not possible, and whoever hands it out brings the bytes.
+ * A store with files may leave the bytes of a large result, its headers and then its body, in
+ * one of them. The record in memory keeps their sizes and the place. Unpacked into struct
+ * hapax_record, only such a result has sizes without data. It cannot be mistaken for an empty
+ * one, and the code that hands it out reads the bytes.
  *
- * Files go by numbers that the store gives them; 0 is none. For each it is counted who
- * points there: records that the index points at, and operations that are about to
- * read. A file may go when that is nobody, and everybody has left who was in the epoch
- * by then: no reader can find its way there any more.
+ * The store numbers the files; 0 is none. Each file counts its users: records that the index
+ * points at, and operations that are about to read. A file may be removed when it has no users
+ * and every reader that was in the epoch then has left: no reader can find it any more.
  *
  * Threads: any.
  */
@@ -38,7 +37,7 @@ struct hx_elsewhere {
 
 _Static_assert(HX_ELSEWHERE_FILES <= UINT16_MAX, "a file's number fits");
 
-/* A note of where to read fits where the bytes are to go: see hx_work_read_back(). */
+/* A note of where to read fits in the room for the bytes: see hx_work_read_back(). */
 _Static_assert(sizeof(struct hx_elsewhere) <= HX_RESULT_IN_MEMORY_MAX, "a note fits");
 
 struct hx_elsewhere_users {
@@ -64,7 +63,7 @@ static inline void hx_elsewhere_hold(struct hx_elsewhere_users *users, uint16_t 
 	atomic_fetch_add_explicit(&users->counts[file], 1, memory_order_relaxed);
 }
 
-/* What was done before, reading and unlinking alike, is seen by who finds nobody left. */
+/* A thread that finds no users left sees everything done before, reading and unlinking alike. */
 static inline void hx_elsewhere_release(struct hx_elsewhere_users *users, uint16_t file)
 {
 	uint32_t before = atomic_fetch_sub_explicit(&users->counts[file], 1, memory_order_release);

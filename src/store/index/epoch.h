@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * epoch.h - when memory that readers may still look at can be used again.
+ * epoch.h - when memory that readers may still use can be reused.
  *
- * A reader enters before it follows a pointer and leaves when it is done with what
- * it found. Memory that a writer has made unreachable is retired under a stamp;
- * when every reader that was inside at that time has left, it is free.
+ * A reader enters before it follows a pointer and leaves when it is done with what it found.
+ * Memory that a writer has made unreachable is retired under a stamp. It is free when every
+ * reader that was inside at that time has left.
  *
- * Threads: any. A reader that never leaves keeps memory from being freed, and
- * nothing else.
+ * Threads: any. A reader that never leaves only keeps memory from being freed.
  */
 #ifndef HX_STORE_INDEX_EPOCH_H
 #define HX_STORE_INDEX_EPOCH_H
@@ -38,11 +37,11 @@ static inline void hx_epoch_init(struct hx_epoch *epoch)
 }
 
 /*
- * Take a seat; returns its number for leave. What the reader loads afterwards is no
- * older than what a writer had made unreachable that found the seat empty, or a
- * later time in it: such a writer raised now before (retire), the last load here
- * comes after that in the order of sequentially consistent operations, so it reads
- * what retire wrote or something later, and with it all that came before.
+ * Take a seat; returns its number for leave. Let a writer make memory unreachable and then find
+ * the seat empty, or with a later time. The reader's later loads see that writer's change. The
+ * writer raised now before (retire). The last load here follows in the order of sequentially
+ * consistent operations. So it reads what retire wrote or something later, and with it all that
+ * came before.
  */
 static inline unsigned hx_epoch_enter(struct hx_epoch *epoch)
 {
@@ -67,13 +66,13 @@ static inline void hx_epoch_leave(struct hx_epoch *epoch, unsigned seat)
 	atomic_store_explicit(&epoch->seats[seat].since, 0, memory_order_release);
 }
 
-/* The stamp for what was made unreachable before this call. */
+/* The stamp for memory made unreachable before this call. */
 static inline uint64_t hx_epoch_retire(struct hx_epoch *epoch)
 {
 	return atomic_fetch_add_explicit(&epoch->now, 1, memory_order_seq_cst);
 }
 
-/* Has everybody left who was inside when stamp was given? */
+/* Has every reader left that was inside when stamp was issued? */
 static inline bool hx_epoch_is_past(struct hx_epoch *epoch, uint64_t stamp)
 {
 	for (size_t i = 0; i < HX_EPOCH_SEATS; i++) {

@@ -2,11 +2,10 @@
 /*
  * index.c - shards, limits, tokens.
  *
- * What bytes_max allows is divided so that the whole stays below it: three
- * quarters for live records and buckets, and of these a twelfth is kept back for
- * the results of claims that are held; the last quarter is for gaps, which tidying
- * keeps that small. What finds the reserve used up is not refused if it ends a
- * claim: work.c leaves out what does not fit.
+ * bytes_max is divided so that the total stays below it. Three quarters are for live records and
+ * buckets; a twelfth of these is reserved for the results of held claims. The last quarter is
+ * for gaps, which tidying keeps that small. An operation that ends a claim is not refused when
+ * the reserve is used up: work.c leaves out what does not fit.
  */
 #include "store/index/index.h"
 
@@ -28,11 +27,11 @@ enum {
 	SMALL_BUCKETS = 16,
 };
 
-/* What 32 bits of even places reach. */
+/* The reach of 32 bits of even places. */
 #define ARENA_BYTES_MAX (UINT64_C(8) << 30)
 #define ARENA_BYTES_MIN (UINT64_C(64) << 20)
 
-/* Program, libraries, stacks, frames of a log and whatever a process has beside an index, amply. */
+/* Ample room for all else in a process: program, libraries, stacks, frames of a log. */
 #define ADDRESS_BYTES_BESIDES (UINT64_C(1) << 30)
 
 /* Whole pages. */
@@ -43,7 +42,7 @@ static uint64_t machine_memory(void)
 	long pages = sysconf(_SC_PHYS_PAGES);
 	long page_size = sysconf(_SC_PAGESIZE);
 
-	/* A guess will do: it bounds address space, not memory. */
+	/* An estimate is enough: it bounds address space, not memory. */
 	return pages > 0 && page_size > 0 ? (uint64_t)pages * (uint64_t)page_size
 					  : UINT64_C(8) << 30;
 }
@@ -65,7 +64,7 @@ static unsigned choose_shard_bits(const struct hx_index_setup *setup)
 	return bits;
 }
 
-/* Twice what can be used, since shards do not fill evenly and records leave gaps. */
+/* Twice the usable size, since shards do not fill evenly and records leave gaps. */
 static uint64_t choose_arena_bytes(const struct hx_index_setup *setup, unsigned shard_bits)
 {
 	uint64_t bytes = setup->bytes_max != 0 ? setup->bytes_max : machine_memory();
@@ -80,8 +79,9 @@ static uint64_t choose_arena_bytes(const struct hx_index_setup *setup, unsigned 
 }
 
 /*
- * Why there was no memory. Few limit the address space (ulimit -v), and those who do mean the memory: what is
- * reserved is no memory yet. The limit that is named is enough for all else of the process, too.
+ * Report why there was no memory. Limits on address space (ulimit -v) are rare, and meant for
+ * memory; reserved space is not memory yet. The limit in the message also covers everything else
+ * in the process.
  */
 static enum hapax_status index_refuse(
 	const struct hx_shard_setup *shard, unsigned shard_bits, enum hapax_status status,
@@ -187,7 +187,7 @@ void hx_index_keys_init(
 				  : hx_packed_key_hash(&keys[i].packed, index->hash_key));
 }
 
-/* A record that may be the key's. Its head and its key lie in two lines as often as not. */
+/* A record that may be the key's. Its head and its key often lie in two cache lines. */
 static void probe_place(struct hx_index_key *key, uint32_t place)
 {
 	const unsigned char *at = hx_arena_at(&key->shard->arena, place);
@@ -216,7 +216,7 @@ uint32_t hx_index_probe(struct hx_index_key *key)
 		probe_place(key, hx_bucket_place(bucket, (unsigned)__builtin_ctz(candidates)));
 		return 0;
 	}
-	/* A new key that finds its bucket full is put there, too; number 0 is fetched in vain. */
+	/* A new key with a full bucket goes there also; number 0 is a harmless prefetch. */
 	number = hx_bucket_next(bucket);
 	__builtin_prefetch(hx_table_overflow(table, number));
 	return hx_bucket_overflows(bucket, tag) ? number : 0;
@@ -231,7 +231,7 @@ void hx_index_probe_overflow(struct hx_index_key *key, uint32_t number)
 		probe_place(key, hx_overflow_place(overflow, (unsigned)__builtin_ctz(candidates)));
 }
 
-/* Live bytes of records and buckets, of all shards; the others' as of a moment ago. */
+/* Live bytes of records and buckets, of all shards; other shards' values may be slightly old. */
 static uint64_t charged_bytes(struct hx_index *index)
 {
 	uint64_t bytes = 0;
@@ -242,7 +242,7 @@ static uint64_t charged_bytes(struct hx_index *index)
 	return bytes;
 }
 
-/* What of bytes_max live records and buckets may take. */
+/* The part of bytes_max that live records and buckets may take. */
 static uint64_t bytes_for(const struct hx_index *index, const struct hx_admission *admission)
 {
 	uint64_t room = index->bytes_max / 4 * 3;
@@ -250,7 +250,7 @@ static uint64_t bytes_for(const struct hx_index *index, const struct hx_admissio
 	return admission->from_reserve ? room : room - room / 12;
 }
 
-/* What the record at place gives back when it is replaced. */
+/* The bytes that replacing the record at place frees. */
 static uint64_t bytes_at(const struct hx_admission *admission)
 {
 	return admission->place == 0
@@ -269,7 +269,7 @@ static bool is_full(struct hx_index *index, const struct hx_admission *admission
 
 static bool can_evict_for(const struct hx_index *index, const struct hx_admission *admission)
 {
-	/* What would not even fit an empty store shall not empty it. */
+	/* A record that would not even fit an empty store must not empty it. */
 	return admission->may_evict && index->evict == HAPAX_EVICT_LRU &&
 		(index->bytes_max == 0 || admission->bytes <= bytes_for(index, admission));
 }
@@ -294,7 +294,7 @@ enum hapax_status hx_index_admit(
 
 	if (!hx_index_is_limited(index))
 		return HAPAX_OK;
-	/* Counted in first: two who ask at once do not both get the last place. */
+	/* Count first: two concurrent callers must not both get the last place. */
 	keys = admission->keys +
 		atomic_fetch_add_explicit(&index->keys, admission->keys, memory_order_relaxed);
 	while (is_full(index, admission, keys)) {

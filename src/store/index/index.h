@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index.h - all records of a store, in memory: what "memory:" is, and what a log
- * on disk stands on.
+ * index.h - all records of a store, in memory: the whole of "memory:", and the base of a log on
+ * disk.
  *
- * The index is split into shards by hash, one for each core. A reader finds a
- * record without a lock, between enter and leave of the epoch; a writer holds the
- * lock of the shards that it writes.
+ * The index is split into shards by hash, one for each core. A reader finds a record without a
+ * lock, between enter and leave of the epoch. A writer holds the lock of the shards that it
+ * writes.
  *
  * Threads: any.
  */
@@ -19,8 +19,8 @@
 enum { HX_SHARDS_MAX = 16 };
 
 /*
- * A sweep has met a claim that lapsed and that nobody took up for its ttl. record is
- * valid during the call. Locks: the shard's.
+ * A sweep has met a lapsed claim that no caller took over for its ttl. record is valid during
+ * the call. Locks: the shard's.
  */
 typedef void hx_index_lapse_fn(const struct hapax_record *record, void *context);
 
@@ -42,11 +42,11 @@ struct hx_index {
 		uint32_t chunk;
 		uint32_t at;
 		uint32_t generation;
-	} walk;                /* where the sweep stands. Locks: sweep_mutex */
-	_Atomic uint64_t keys; /* records, counted only where a limit asks */
+	} walk;                /* the sweep's position. Locks: sweep_mutex */
+	_Atomic uint64_t keys; /* records, counted only under a limit */
 	_Atomic uint64_t swept;
 	_Atomic uint64_t evicted;
-	_Atomic uint64_t token; /* the last one given out */
+	_Atomic uint64_t token; /* the last one issued */
 	struct hx_epoch epoch;
 	struct hx_ahead ahead;
 	struct hx_shard shards[HX_SHARDS_MAX];
@@ -63,18 +63,18 @@ struct hx_index_setup {
 	struct hx_elsewhere_users *users; /* of files; NULL: every result is in its record */
 };
 
-/* Reserves address space for twice what the memory of the machine could hold, or bytes_max. */
+/* Reserves address space for twice the machine's memory or bytes_max. */
 enum hapax_status hx_index_new(
 	const struct hx_index_setup *setup, struct hx_index **ret_index, struct hapax_error *err);
 void hx_index_free(struct hx_index *index);
 
-/* A key, ready to be looked for. */
+/* A key, ready for lookup. */
 struct hx_index_key {
 	struct hx_packed_key packed;
 	uint64_t hash;
 	struct hx_shard *shard;
 	uint64_t sequence; /* the table's when it was probed, and */
-	uint32_t place; /* where a record was seen that may be the key's; 0: none, or not probed */
+	uint32_t place;    /* a record that may be the key's; 0: none, or not probed */
 };
 
 static inline void hx_index_key_locate(
@@ -82,7 +82,7 @@ static inline void hx_index_key_locate(
 {
 	key->hash = hash;
 	key->place = 0;
-	/* Shifting by 64 is not defined, so one shard is shifted in two steps. */
+	/* Shifting by 64 is undefined, so one shard is shifted in two steps. */
 	key->shard = &index->shards[hash >> 1 >> (63 - index->shard_bits)];
 }
 
@@ -100,15 +100,15 @@ static inline void hx_index_key_init(
 	hx_index_key_finish(index, key);
 }
 
-/* The keys of operations, at most HX_SIPHASH_LANES of them: hashed side by side where that can be. */
+/* The keys of operations, at most HX_SIPHASH_LANES of them, hashed side by side if possible. */
 void hx_index_keys_init(
 	struct hx_index *index, struct hx_index_key *keys, const struct hapax_op *ops,
 	size_t count);
 
 /*
- * Begin to load what a search will look at: first the bucket, later the record.
- * Where that is behind an overflow bucket, probe returns its number, for
- * probe_overflow; else 0. Between enter and leave.
+ * Prefetch the memory of a search: first the bucket, later the record. If the record is behind
+ * an overflow bucket, probe returns its number, for probe_overflow; otherwise 0. Between enter
+ * and leave.
  */
 static inline void hx_index_prefetch_bucket(const struct hx_index_key *key)
 {
@@ -121,7 +121,7 @@ static inline void hx_index_prefetch_bucket(const struct hx_index_key *key)
 uint32_t hx_index_probe(struct hx_index_key *key);
 void hx_index_probe_overflow(struct hx_index_key *key, uint32_t number);
 
-/* Is what was probed the key's record, and is it so still? Else search. */
+/* Is the probed record still the key's? If not, search. */
 static inline bool hx_index_probe_holds(const struct hx_index_key *key)
 {
 	return key->place != 0 &&
@@ -130,36 +130,35 @@ static inline bool hx_index_probe_holds(const struct hx_index_key *key)
 		hx_shard_is_at(key->shard, key->place, &key->packed);
 }
 
-/* What is to be written, for the limits. */
+/* A planned write, for the limits. */
 struct hx_admission {
-	struct hx_shard *shard; /* where it goes */
-	uint32_t place;         /* of the record that it replaces; 0: none */
-	uint32_t keys;          /* how many keys are new */
+	struct hx_shard *shard; /* its destination */
+	uint32_t place;         /* of the replaced record; 0: none */
+	uint32_t keys;          /* number of new keys */
 	uint64_t bytes;         /* at most these */
-	bool from_reserve;      /* of bytes, as what ends a claim may take them */
+	bool from_reserve;      /* bytes may come from the reserve, since the write ends a claim */
 	bool may_evict;         /* in shard, but not the record at place. Locks: the shard's */
 };
 
 /*
- * May that be put into the store? HAPAX_ERR_LIMIT: it is full, and no room could be
- * made. Counts the keys in; hx_index_unadmit() counts one out when it is removed, or
- * was not put after all.
+ * May that be put into the store? HAPAX_ERR_LIMIT: it is full, and no room could be made. Counts
+ * the keys in; hx_index_unadmit() counts one out when it is removed, or was not put after all.
  */
 enum hapax_status hx_index_admit(
 	struct hx_index *index, const struct hx_admission *admission, int64_t now_ms);
 void hx_index_unadmit(struct hx_index *index);
 
-/* The same without counting in: evict what stands in the way, as far as that can be done. */
+/* The same without counting in: evict records that are in the way, as far as possible. */
 void hx_index_make_room(
 	struct hx_index *index, const struct hx_admission *admission, int64_t now_ms);
 
-/* Is there any limit to admit by? */
+/* Does the index have any limit? */
 static inline bool hx_index_is_limited(const struct hx_index *index)
 {
 	return index->keys_max != 0 || index->bytes_max != 0;
 }
 
-/* Records in all shards, expired ones included; each shard's as of a moment ago. */
+/* Records in all shards, expired ones included; values may be slightly old. */
 uint64_t hx_index_count(struct hx_index *index);
 
 /* Bytes of the records in all shards, without results that are elsewhere; and bytes of these. */
@@ -167,39 +166,38 @@ uint64_t hx_index_record_bytes(struct hx_index *index);
 uint64_t hx_index_elsewhere_bytes(struct hx_index *index);
 
 /*
- * The next tokens, of which the first is returned; nobody minds those that stay
- * unused. 0: there are no more. Locks: the record's shard.
+ * The next tokens, of which the first is returned; tokens may stay unused. 0: there are no more.
+ * Locks: the record's shard.
  */
 uint64_t hx_index_take_tokens(struct hx_index *index, unsigned count);
 
-/* Let tokens go on above this one. */
+/* Make tokens continue above this one. */
 void hx_index_raise_token(struct hx_index *index, uint64_t token);
 
-/* So many records are about to be loaded, into an index that is empty. A hint. */
+/* About this many records will be loaded into the empty index. A hint. */
 void hx_index_expect(struct hx_index *index, uint64_t records);
 
 /*
- * Have the memory there that was asked for by hx_index_expect(). It takes as long as
- * filling it: to be called beside the loading, by a thread of its own.
+ * Touch the memory that hx_index_expect() asked for. This takes as long as filling it: call it
+ * beside the loading, on a separate thread.
  */
 void hx_index_populate(struct hx_index *index);
 
-/* All is loaded, and nobody populates any more. */
+/* Loading is done, and no thread populates any more. */
 void hx_index_settle(struct hx_index *index);
 
 /*
- * Put a record that comes from a file, in place of the one that is there or, with
- * only_if_absent, not at all then. Its result stays in the file where elsewhere says so, unless
- * that is NULL. Its token counts as given out. Limits are not asked. HAPAX_ERR_NO_MEMORY:
- * nothing was done. Locks: the key's shard.
+ * Put a record from a file, in place of the existing one; with only_if_absent, only if there is
+ * none. If elsewhere is not NULL and says so, its result stays in the file. Its token counts as
+ * issued. Limits are not checked. HAPAX_ERR_NO_MEMORY: nothing was done. Locks: the key's shard.
  */
 enum hapax_status hx_index_load(
 	struct hx_index *index, const struct hx_index_key *key, const struct hapax_record *record,
 	const struct hx_elsewhere *elsewhere, bool only_if_absent, int64_t now_ms);
 
 /*
- * Let the result of the record at place be elsewhere from now on. Its bytes are there, and
- * durable. False: no memory, and all is as it was. Locks: the key's shard.
+ * From now on the result of the record at place is elsewhere. Its bytes are there, and durable.
+ * False: no memory, and nothing changed. Locks: the key's shard.
  */
 bool hx_index_move_result(
 	struct hx_index *index, const struct hx_index_key *key, uint32_t place,
@@ -209,8 +207,8 @@ bool hx_index_move_result(
 void hx_index_unload(struct hx_index *index, const struct hx_index_key *key);
 
 /*
- * See hapax_scan_fn. elsewhere, unless it is NULL, says where the result is: until this
- * returns it can be read there.
+ * See hapax_scan_fn. elsewhere, unless it is NULL, says where the result is: it can be read
+ * there until this returns.
  */
 typedef int hx_index_scan_fn(
 	const struct hapax_record *record, const struct hx_elsewhere *elsewhere, void *context);
@@ -220,7 +218,7 @@ void hx_index_scan(
 	struct hx_index *index, const struct hapax_scan *scan, struct hapax_cursor *cursor,
 	int64_t now_ms, hx_index_scan_fn *each, void *context);
 
-/* Expired records that were not swept yet, at least these many. */
+/* A lower bound of the expired records that were not swept yet. */
 uint64_t hx_index_count_expired(struct hx_index *index, int64_t now_ms);
 
 void hx_index_stats(struct hx_index *index, struct hapax_stats *stats, int64_t now_ms);

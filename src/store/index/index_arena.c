@@ -2,8 +2,8 @@
 /*
  * index_arena.c - chunks of packed records.
  *
- *  (1) A chunk goes FREE -> OPEN -> SEALED -> RETIRED -> FREE. Readers may look
- *      into it until it is FREE.
+ *  (1) A chunk goes FREE -> OPEN -> SEALED -> RETIRED -> FREE. Readers may use it until it is
+ *      FREE.
  *  (2) used_bytes and live_bytes are the sums over OPEN and SEALED chunks.
  *  (3) A chunk with live 0 is not SEALED for longer than a call.
  */
@@ -16,15 +16,15 @@
 
 enum {
 	PLACES_PER_CHUNK = HX_CHUNK_SIZE / HX_PLACE_UNIT,
-	/* Free chunks beyond this give their memory back to the system. */
+	/* Free chunks beyond this return their memory to the system. */
 	FREE_KEPT_MAX = 16,
-	/* Small stores stay small: huge pages only once there is one to fill. */
+	/* Small stores stay small: huge pages only if there is one to fill. */
 	CHUNKS_PER_HUGE = HX_PAGES_HUGE_SIZE / HX_CHUNK_SIZE,
 };
 
 #define HOUR_MS INT64_C(3600000)
 
-/* One step more than needed: commits go by whole steps. */
+/* One step more than needed: commits use whole steps. */
 static uint64_t chunks_bytes(uint64_t chunks)
 {
 	return (chunks * sizeof(struct hx_chunk) / HX_PAGES_STEP + 2) * HX_PAGES_STEP;
@@ -116,7 +116,7 @@ static void chunk_free(struct hx_arena *arena, uint32_t number)
 	}
 }
 
-/* Retired chunks wait in order of their stamps, so the first one decides. */
+/* Retired chunks are queued in order of their stamps, so the first one decides. */
 static void reclaim(struct hx_arena *arena)
 {
 	while (arena->retired_first != 0) {
@@ -149,8 +149,8 @@ static void chunk_retire(struct hx_arena *arena, uint32_t number)
 }
 
 /*
- * Make the memory of a chunk usable. A huge page must be writable as a whole when
- * it is first touched, or the kernel gives small ones: so all chunks in it at once.
+ * Make the memory of a chunk usable. A huge page must be wholly writable when it is first
+ * touched, or the kernel uses small pages. So all its chunks are committed at once.
  */
 static bool chunk_commit(struct hx_arena *arena, uint32_t number)
 {
@@ -212,13 +212,13 @@ static bool chunk_table_commit(struct hx_arena *arena, uint32_t number)
 	uint64_t end = (uint64_t)(number + 1) * sizeof(struct hx_chunk);
 	uint64_t step = end - end % HX_PAGES_STEP;
 
-	/* The entry that crosses into a new step brings that step with it. */
+	/* The entry that crosses into a new step commits that step. */
 	if (end % HX_PAGES_STEP >= sizeof(struct hx_chunk) || step == 0)
 		return true;
 	return hx_alloc_pages_commit((unsigned char *)arena->chunks + step, HX_PAGES_STEP, 0) == 0;
 }
 
-/* Chunks that were never used, side by side. 0: see arena->failure. */
+/* Unused chunks, side by side. 0: see arena->failure. */
 static uint32_t take_fresh(struct hx_arena *arena, uint32_t run)
 {
 	uint32_t first = arena->chunk_count;
@@ -246,7 +246,7 @@ static uint32_t take_free(struct hx_arena *arena)
 	return number;
 }
 
-/* The first of run free chunks side by side, or 0. Large records are rare: a scan will do. */
+/* The first of run adjacent free chunks, or 0. Large records are rare: a scan is enough. */
 static uint32_t find_free_run(const struct hx_arena *arena, uint32_t run)
 {
 	uint32_t length = 0;
@@ -312,7 +312,7 @@ static void seal(struct hx_arena *arena, uint32_t number)
 		chunk_retire(arena, number);
 }
 
-/* A new open chunk for class_, in place of the one that is full. */
+/* A new open chunk for class_, replacing the full one. */
 static uint32_t open_next(
 	struct hx_arena *arena, enum hx_expiry_class class_, int64_t now_ms, uint64_t token)
 {
@@ -333,7 +333,7 @@ static uint32_t open_next(
 	return number;
 }
 
-/* Chunks for one record alone. */
+/* Chunks for a single record. */
 static uint32_t open_run(
 	struct hx_arena *arena, uint32_t run, enum hx_expiry_class class_, int64_t now_ms,
 	uint64_t token)
@@ -349,7 +349,7 @@ static uint32_t open_run(
 	return number;
 }
 
-/* Where the next bytes of a chunk go. */
+/* The address of the next bytes of a chunk. */
 static unsigned char *chunk_end(const struct hx_arena *arena, uint32_t number)
 {
 	return arena->memory + (uint64_t)number * HX_CHUNK_SIZE + arena->chunks[number].used;
@@ -394,7 +394,7 @@ uint32_t hx_arena_write_mark(
 	if (size == 0 || size > HX_CHUNK_SIZE - arena->chunks[number].used) {
 		const struct hx_packed_base fresh = {now_ms, mark->token};
 
-		/* A chunk is opened only for a mark that will fit it. */
+		/* A chunk is opened only for a mark that will fit. */
 		size = hx_packed_mark_size(key, mark, &fresh);
 		number = size != 0 ? open_next(arena, class_, now_ms, mark->token) : 0;
 		if (number == 0)

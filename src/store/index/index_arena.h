@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_arena.h - where packed records live: chunks, filled in order, freed as a whole.
+ * index_arena.h - the memory of packed records: chunks, filled in order, freed whole.
  *
- * Records of one expiry class share chunks, so that what arrives together leaves
- * together. A chunk is open while it is being filled, then sealed. Records that
- * die leave a gap; when the last one is dead the chunk is retired, and used again
- * when no reader can still look at it. Chunks that stay half empty are emptied by
- * copying what is left (shard.c). Large records share chunks with each other as
- * long as two fit into one; above that they have chunks of their own.
+ * Records of one expiry class share chunks, so that records that arrive together leave together.
+ * A chunk is open while it is filled, then sealed. Dead records leave gaps. When the last record
+ * is dead, the chunk is retired, and reused when no reader can still see it. Chunks that stay
+ * half empty are emptied by copying the rest (shard.c). Large records share chunks with each
+ * other as long as two fit into one; above that they have chunks of their own.
  *
- * Locks: one thread at a time, under the shard's lock; readers only follow
- * hx_arena_at() and hx_arena_base().
+ * Locks: one thread at a time, under the shard's lock; readers only follow hx_arena_at() and
+ * hx_arena_base().
  */
 #ifndef HX_STORE_INDEX_INDEX_ARENA_H
 #define HX_STORE_INDEX_INDEX_ARENA_H
@@ -25,7 +24,7 @@
 
 enum {
 	HX_CHUNK_SIZE = 256 * 1024,
-	/* A larger record is kept apart, so that sealing never wastes more than this. */
+	/* Larger records are kept apart, so that sealing never wastes more than this. */
 	HX_CHUNK_RECORD_MAX = HX_CHUNK_SIZE / 8,
 	/* Records begin at even addresses: a 32-bit place reaches 8 GiB. */
 	HX_PLACE_UNIT = 2,
@@ -56,11 +55,11 @@ struct hx_chunk {
 	uint64_t stamp;             /* RETIRED: when */
 	uint32_t used;              /* bytes filled */
 	uint32_t live;              /* bytes of records that are not dead */
-	uint32_t run;               /* chunks that belong together, this first one included */
+	uint32_t run;               /* adjacent chunks of one record, including this first one */
 	uint32_t next;              /* in the free list or the retired queue; 0: none */
 	uint8_t state;              /* enum hx_chunk_state */
 	uint8_t class_;             /* enum hx_expiry_class */
-	uint32_t generation;        /* counts openings, so that a pause in a walk can tell */
+	uint32_t generation;        /* counts openings, so that a paused walk can tell */
 };
 
 struct hx_arena {
@@ -69,8 +68,8 @@ struct hx_arena {
 	uint64_t memory_bytes; /* reserved */
 	uint64_t chunks_bytes; /* reserved */
 	uint32_t chunk_count_max;
-	uint32_t chunk_count;     /* ever taken; number 0 is never given out */
-	uint32_t committed_count; /* up to here the memory of chunks is usable */
+	uint32_t chunk_count;     /* ever taken; number 0 is never used */
+	uint32_t committed_count; /* the memory of chunks is usable up to here */
 	uint32_t open[HX_CLASS_COUNT];
 	uint32_t free_first;
 	uint32_t free_count;
@@ -83,33 +82,33 @@ struct hx_arena {
 	struct hx_ahead *ahead; /* NULL: memory is touched when it is needed */
 };
 
-/* How much address space an arena of so many bytes reserves. */
+/* The address space that an arena of this many bytes reserves. */
 uint64_t hx_arena_address_bytes(uint64_t bytes);
 
 enum hapax_status hx_arena_init(struct hx_arena *arena, uint64_t bytes, struct hx_epoch *epoch);
 void hx_arena_done(struct hx_arena *arena);
 
 /*
- * Records that take so many bytes are about to come: have the chunks ready. Without memory
- * nothing happens. Returns the bytes that are ready, from arena->memory on.
+ * Prepare chunks for records that will take this many bytes. Without memory nothing happens.
+ * Returns the prepared bytes, from arena->memory on.
  */
 uint64_t hx_arena_expect(struct hx_arena *arena, uint64_t bytes);
 
-/* They have come: what was made ready and is not needed goes back. */
+/* The records have come: return prepared memory that is not needed. */
 void hx_arena_settle(struct hx_arena *arena);
 
 /*
- * Make chunks usable, if those that nobody has taken would not fill half of a huge page.
- * Returns 1 and the memory, which is to be populated, or 0. An arena that is small stays so.
+ * Make chunks usable, if the untaken ones would not fill half of a huge page. Returns 1 and the
+ * memory to populate, or 0. A small arena stays small.
  */
 size_t hx_arena_commit_ahead(struct hx_arena *arena, struct hx_ahead_pages *ret_pages);
 
-/* When a sweep has something to do for record: it expires, or its claim is given up. */
+/* When a sweep must act on record: it expires, or its claim is given up. */
 int64_t hx_arena_due(const struct hapax_record *record);
 
 /*
- * What a record of that size takes of its chunk. A large one takes an even share,
- * or whole chunks, so that what nobody can use beside it counts as used.
+ * The bytes of its chunk that a record of that size takes. A large one takes an even share, or
+ * whole chunks, so that unusable space beside it counts as used.
  */
 static inline uint32_t hx_arena_room(size_t size)
 {
@@ -120,7 +119,7 @@ static inline uint32_t hx_arena_room(size_t size)
 	return (uint32_t)((size + HX_CHUNK_SIZE - 1) / HX_CHUNK_SIZE * HX_CHUNK_SIZE);
 }
 
-/* The same of the record at at: the next one begins behind it. */
+/* The same for the record at at: the next one begins behind it. */
 static inline uint32_t hx_arena_room_at(const unsigned char *at)
 {
 	return hx_arena_room(hx_packed_read_size(at));
@@ -129,22 +128,21 @@ static inline uint32_t hx_arena_room_at(const unsigned char *at)
 enum hx_expiry_class hx_arena_class(const struct hapax_record *record, int64_t now_ms);
 
 /*
- * Write record behind what its class's open chunk holds, or into a new chunk.
- * Returns its place, or 0: arena->failure is HAPAX_ERR_NO_MEMORY, or HAPAX_ERR_LIMIT
- * when all chunks are taken. now_ms and token are the base of a new chunk. elsewhere: as for
- * hx_packed_shape().
+ * Write record to its class's open chunk, or to a new one. now_ms and token are the base of a
+ * new chunk. elsewhere: as for hx_packed_shape(). Returns its place, or 0: arena->failure is
+ * HAPAX_ERR_NO_MEMORY, or HAPAX_ERR_LIMIT when all chunks are taken.
  */
 uint32_t hx_arena_write(
 	struct hx_arena *arena, const struct hapax_record *record,
 	const struct hx_elsewhere *elsewhere, const struct hx_packed_key *key, uint32_t profile_id,
 	bool ttl_is_own, int64_t now_ms);
 
-/* The same for a mark. 0: no room, or a mark that needs the form for any record. */
+/* The same for a mark. 0: no room, or the mark needs the general form. */
 uint32_t hx_arena_write_mark(
 	struct hx_arena *arena, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
 	int64_t now_ms);
 
-/* The record at place is no longer pointed at. */
+/* No slot points at the record at place any more. */
 void hx_arena_kill(struct hx_arena *arena, uint32_t place);
 
 static inline unsigned char *hx_arena_at(const struct hx_arena *arena, uint32_t place)

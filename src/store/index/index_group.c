@@ -2,9 +2,8 @@
 /*
  * index_group.c - linked operations, in one step.
  *
- * All shards of the group are locked, in order of their numbers, and their tables
- * are bracketed together, so that a reader without a lock sees all of the group or
- * nothing of it.
+ * All shards of the group are locked, in order of their numbers, and their tables are bracketed
+ * together. So a reader without a lock sees all of the group or nothing of it.
  */
 #include "store/index/index_group.h"
 
@@ -71,8 +70,8 @@ static bool all_go(const struct member *members, size_t count)
 }
 
 /*
- * Claims of the group share one token. A repeated call that finds one of its keys
- * free (somebody forgot it) takes a fresh one, and then all of them do.
+ * Claims of the group share one token. A repeated call that finds one of its keys free (it was
+ * forgotten) takes a fresh token for all of them.
  */
 static void share_token(struct member *members, size_t count)
 {
@@ -94,7 +93,7 @@ static void cancel_all(const struct hx_work_context *context, struct member *mem
 		context->write_ahead->cancel(context->write_ahead);
 }
 
-/* Prepare all, or take everything back; who stood in the way has its status. */
+/* Prepare all, or undo everything; the operation that failed has its status. */
 static bool prepare_all(const struct hx_work_context *context, struct member *members, size_t count)
 {
 	uint64_t token = 0;
@@ -114,7 +113,7 @@ static bool prepare_all(const struct hx_work_context *context, struct member *me
 	return true;
 }
 
-/* Linked, not all-or-nothing: an operation that fails leaves the others alone. */
+/* Linked, not all-or-nothing: a failed operation does not affect the others. */
 static void prepare_each(
 	const struct hx_work_context *context, struct member *members, size_t count)
 {
@@ -130,8 +129,8 @@ static void prepare_each(
 }
 
 /*
- * Evict for the group before it is decided, since later its records must stay. Those
- * that are there count as used by it.
+ * Evict for the group before it is decided, since its records must stay afterwards. Its existing
+ * records count as used.
  */
 static void make_room(const struct hx_work_context *context, struct member *members, size_t count)
 {
@@ -157,7 +156,7 @@ static void make_room(const struct hx_work_context *context, struct member *memb
 	}
 }
 
-/* The journal is full: let nothing have happened. False: it is not. */
+/* If the journal is full, undo everything. False: it is not full. */
 static bool put_off(const struct hx_work_context *context, struct member *members, size_t count)
 {
 	if (context->write_ahead == NULL || !context->write_ahead->is_full)
@@ -168,7 +167,7 @@ static bool put_off(const struct hx_work_context *context, struct member *member
 	return true;
 }
 
-/* False: put off. */
+/* False: deferred. */
 static bool index_group_run(
 	const struct hx_work_context *context, struct member *members, size_t count,
 	bool all_or_nothing)
@@ -191,7 +190,7 @@ static bool index_group_run(
 		for (size_t i = 0; i < count; i++)
 			hx_work_commit(&members[i].work, context);
 		for_shards(context, shards, end);
-		/* What was reserved for the worst case and not needed. */
+		/* Return what was reserved for the worst case and not needed. */
 		if (context->write_ahead != NULL)
 			context->write_ahead->cancel(context->write_ahead);
 		for (size_t i = 0; i < count; i++)

@@ -8,8 +8,8 @@
 #include "store/index/work.h"
 
 /*
- * Run the operations of one group. False: the journal is full; the operations are as
- * they were, and to be run again in the next frame.
+ * Run the operations of one group. False: the journal is full; the operations are unchanged, and
+ * must be run again in the next frame.
  */
 bool hx_index_group(const struct hx_work_context *context, struct hapax_op *ops, size_t count);
 

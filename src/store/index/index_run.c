@@ -2,9 +2,9 @@
 /*
  * index_run.c - a submit's operations on the index.
  *
- * What only reads (a duplicate, a lookup) takes no lock; what writes holds the lock
- * of its key's shard. Of a batch, buckets and records are fetched ahead, so that
- * the cache misses of many keys overlap.
+ * Operations that only read (a duplicate, a lookup) take no lock; a write holds the lock of its
+ * key's shard. For a batch, buckets and records are prefetched, so that the cache misses of many
+ * keys overlap.
  */
 #include "store/index/index_run.h"
 
@@ -14,8 +14,8 @@
 #include "store/index/mark.h"
 
 /*
- * As many keys as are fetched ahead at a time: what the caches have in flight. More
- * would push out of the first cache what was fetched, before it is used.
+ * The number of keys prefetched at a time: as many as the caches have in flight. More would
+ * evict prefetched data from the first cache before it is used.
  */
 enum { AHEAD = HX_SIPHASH_LANES };
 
@@ -57,14 +57,14 @@ static void run_slowly(
 void hx_index_run_one(
 	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op)
 {
-	/* With a full journal, what was tried is tried again. */
+	/* With a full journal, the same operation is tried again. */
 	if (!hx_mark_run(context, key, op) && !is_full(context))
 		run_slowly(context, key, op);
 }
 
 /*
- * Can they go together? A mix goes one by one, for operations on one key take effect
- * in their order; so does what a journal writes, which may stop them at any one.
+ * Can they run together? A mix runs one by one, since operations on one key take effect in their
+ * order. So do journaled operations, since the journal may stop at any of them.
  */
 static bool are_checks(
 	const struct hx_work_context *context, const struct hapax_op *ops, size_t count)
@@ -76,7 +76,7 @@ static bool are_checks(
 	return fit;
 }
 
-/* Operations on their own, at most AHEAD of them, whose records are coming. Returns how many. */
+/* Single operations, at most AHEAD of them, whose records are prefetched. Returns how many. */
 static size_t run_some(
 	const struct hx_work_context *context, const struct hx_index_key *keys,
 	struct hapax_op *ops, size_t count)
@@ -101,7 +101,7 @@ static size_t run_some(
 	return count;
 }
 
-/* Make keys ready, and let their buckets come. */
+/* Prepare keys, and prefetch their buckets. */
 static void begin_some(
 	const struct hx_work_context *context, struct hx_index_key *keys,
 	const struct hapax_op *ops, size_t count)
@@ -117,8 +117,8 @@ static size_t min_size(size_t a, size_t b)
 }
 
 /*
- * Operations on their own, AHEAD at a time: while the records of these come, the
- * next ones are made ready, whose buckets come while these are run. Returns how many.
+ * Single operations, AHEAD at a time. While these wait for their records, the next ones are
+ * prepared; their buckets arrive while these run. Returns how many.
  */
 static size_t run_ahead(const struct hx_work_context *context, struct hapax_op *ops, size_t count)
 {
@@ -153,7 +153,7 @@ static size_t run_ahead(const struct hx_work_context *context, struct hapax_op *
 	return first;
 }
 
-/* How many operations from first on stand on their own and are not refused. */
+/* How many operations from first on are single and not refused. */
 static size_t count_plain(const struct hapax_op *ops, size_t count, size_t first)
 {
 	size_t end = first;

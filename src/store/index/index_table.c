@@ -3,13 +3,12 @@
  * index_table.c - buckets, grown one at a time.
  *
  *  (1) A slot is in the chain of bucket hx_table_bucket_of(hash, bucket_count).
- *  (2) A slot with place 0 is empty: that place is never given out.
+ *  (2) A slot with place 0 is empty: that place is never used.
  *  (3) An overflow bucket is in one chain or in the free list.
  *
- * Sixteen bits of the hash are the slot's tag: bits 13 to 28. They are the very
- * bits that splits of tables from 2^13 to 2^28 buckets ask for, so that a split
- * need not touch the records, which would cost a cache miss each. What is left of
- * the tag in a table that large still tells ten slots apart.
+ * Sixteen bits of the hash are the slot's tag: bits 13 to 28. Splits of tables from 2^13 to 2^28
+ * buckets use the same bits. So a split need not touch the records, which would cost a cache
+ * miss each. In a table that large, the rest of the tag still tells ten slots apart.
  */
 #include "store/index/index_table.h"
 
@@ -29,7 +28,7 @@ static uint64_t round_up(uint64_t bytes, uint64_t step)
 	return (bytes + step - 1) / step * step;
 }
 
-/* Commit so that the first bytes are usable; huge pages once the table is large. */
+/* Commit so that the first bytes are usable; huge pages if the table is large. */
 static bool commit(void *memory, uint64_t bytes, uint64_t reserved, uint64_t *committed)
 {
 	uint64_t step = *committed >= HUGE_FROM_BYTES ? HX_PAGES_HUGE_SIZE : HX_PAGES_STEP;
@@ -116,7 +115,7 @@ void hx_table_expect(struct hx_table *table, uint64_t records)
 	atomic_store_explicit(&table->bucket_count, count, memory_order_release);
 }
 
-/* A huge page behind the first bytes, if those that are used come close to the end. */
+/* A huge page behind the first bytes, if the used ones come close to the end. */
 static size_t commit_ahead(
 	void *memory, uint64_t used, uint64_t reserved, uint64_t *committed,
 	struct hx_ahead_pages *ret_pages)
@@ -146,7 +145,7 @@ size_t hx_table_commit_ahead(struct hx_table *table, struct hx_ahead_pages ret_p
 
 /* Slots, of buckets and of overflow. */
 
-/* Where a slot is. */
+/* The location of a slot. */
 struct slot_at {
 	struct hx_bucket *bucket;     /* or NULL: */
 	struct hx_overflow *overflow; /* in here */
@@ -167,7 +166,7 @@ static void overflow_set_next(struct hx_overflow *overflow, uint32_t next)
 	atomic_store_explicit(&overflow->next, next, memory_order_release);
 }
 
-/* Another number, the same filter. */
+/* Change the number, keep the filter. */
 static void bucket_set_next(struct hx_bucket *bucket, uint32_t number)
 {
 	uint32_t next = atomic_load_explicit(&bucket->next, memory_order_relaxed);
@@ -243,7 +242,7 @@ void hx_table_insert_overflow(
 	struct slot_at at;
 
 	if (!chain_find(table, bucket, 0, &at)) {
-		/* All full: a new one goes right behind the bucket. */
+		/* All full: a new overflow bucket goes right behind the bucket. */
 		uint32_t number = take_overflow(table);
 
 		at = (struct slot_at){NULL, &table->overflow[number], 0};
@@ -285,7 +284,7 @@ void hx_table_remove(struct hx_table *table, uint64_t hash, uint32_t place)
 
 /* Growth. */
 
-/* The slots of a chain, taken out of it. */
+/* The slots taken out of a chain. */
 struct chain {
 	size_t count;
 	uint32_t places[HX_CHAIN_SLOTS_MAX];
@@ -334,7 +333,7 @@ static bool chain_read(
 	return true;
 }
 
-/* Give back what lies behind a bucket. */
+/* Free the overflow of a bucket. */
 static void chain_cut(struct hx_table *table, struct hx_bucket *bucket)
 {
 	uint32_t number = hx_bucket_next(bucket);
@@ -348,7 +347,7 @@ static void chain_cut(struct hx_table *table, struct hx_bucket *bucket)
 	}
 }
 
-/* Write at most slots slots from first on; those that are left are emptied. */
+/* Write at most slots slots from first on; the rest are emptied. */
 static void write_slots(
 	const struct chain *chain, size_t first, unsigned slots, _Atomic uint32_t *places,
 	uint64_t ret_tags[3])
@@ -386,7 +385,7 @@ static void chain_write(struct hx_table *table, struct hx_bucket *bucket, const 
 		bucket_add_filter(bucket, chain->tags[i]);
 }
 
-/* The bit of the hash that decides a split, from the tag when it is in there. */
+/* The bit of the hash that decides a split, from the tag if it is there. */
 static bool goes_up(
 	const struct chain *chain, size_t slot, unsigned bit, hx_table_rehash_fn *rehash,
 	void *context)
@@ -396,7 +395,7 @@ static bool goes_up(
 	return (rehash(chain->places[slot], context) >> bit) & 1;
 }
 
-/* Split the next bucket in turn. It needs no overflow that its chain does not give back. */
+/* Split the next bucket in turn. It needs no overflow beyond what its chain frees. */
 static void split(struct hx_table *table, hx_table_rehash_fn *rehash, void *context)
 {
 	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
@@ -410,7 +409,7 @@ static void split(struct hx_table *table, hx_table_rehash_fn *rehash, void *cont
 	if (!chain_read(table, low, &chain))
 		return;
 	up.count = 0;
-	/* Half of them go up, no telling which: written to both, kept in one. */
+	/* An unpredictable half moves up: each slot is written to both, kept in one. */
 	for (size_t i = 0; i < chain.count; i++) {
 		bool is_up = goes_up(&chain, i, bit, rehash, context);
 		uint32_t place = chain.places[i];
@@ -430,7 +429,7 @@ static void split(struct hx_table *table, hx_table_rehash_fn *rehash, void *cont
 	chain_write(table, high, &up);
 	atomic_store_explicit(&table->bucket_count, count + 1, memory_order_release);
 	hx_table_end(table);
-	/* The next split comes in eight inserts or so: time for its lines to come. */
+	/* The next split comes in about eight inserts: time to prefetch its lines. */
 	__builtin_prefetch(low + 1, 1);
 	__builtin_prefetch(high + 1, 1);
 }
@@ -446,7 +445,7 @@ static bool add_spare(struct hx_table *table)
 	return true;
 }
 
-/* Let so many overflow buckets be free. */
+/* Make this many overflow buckets free. */
 static bool add_spares(struct hx_table *table, unsigned count)
 {
 	while (table->overflow_spare < count) {

@@ -2,15 +2,14 @@
 /*
  * index_table.h - from a hash to places: buckets of one cache line, grown one at a time.
  *
- * Linear hashing: when the mean load passes its bound, one bucket is split into
- * itself and a new last one, so there is never a pause to rehash. Records move
- * only upward, and the table never shrinks, so a walk by rising bucket number sees
- * everything that is there throughout.
+ * Linear hashing: when the mean load passes its bound, one bucket is split into itself and a new
+ * last one, so there is never a pause to rehash. Records move only upward, and the table never
+ * shrinks. So a walk by rising bucket number sees every record that stays.
  *
- * Readers do not lock. They look for their tag and then ask the sequence counter,
- * which is odd while a writer is at work, whether nothing moved meanwhile. A place
- * is one atomic word, so what they follow was a record's place since they entered
- * the epoch; whether it is their record's is decided by the whole key.
+ * Readers do not lock. They look for their tag, then check in the sequence counter, which is odd
+ * during a write, that nothing moved. A place is one atomic word, so a place that they follow
+ * was a record's since they entered the epoch. Comparing the whole key decides whether it is
+ * their record.
  *
  * Locks: writing under the shard's lock, between begin and end.
  */
@@ -35,7 +34,7 @@ enum {
 	HX_BUCKET_SLOTS = 10,
 	HX_OVERFLOW_SLOTS = 4,
 	HX_OVERFLOW_BITS =
-		25, /* of an overflow bucket's number: as many as 8 GiB of records need */
+		25, /* bits of an overflow bucket's number: enough for 8 GiB of records */
 	HX_OVERFLOW_MASK = (1 << HX_OVERFLOW_BITS) - 1,
 	HX_TABLE_TAG_SHIFT = 13, /* the first bit of the hash that is in a tag */
 	HX_TABLE_BUCKETS_FAST = 1 << HX_TABLE_TAG_SHIFT,
@@ -55,7 +54,7 @@ struct hx_bucket {
 
 _Static_assert(sizeof(struct hx_bucket) == 64, "a bucket is one cache line");
 
-/* What a bucket has no room for: four slots more, and perhaps another four. */
+/* The overflow of a bucket: four more slots, and perhaps another four. */
 struct hx_overflow {
 	_Atomic uint64_t tags;
 	_Atomic uint32_t places[HX_OVERFLOW_SLOTS];
@@ -66,10 +65,10 @@ struct hx_overflow {
 _Static_assert(sizeof(struct hx_overflow) == 32, "two to a cache line");
 
 struct hx_table {
-	_Atomic uint64_t sequence;     /* odd: a writer is at work */
+	_Atomic uint64_t sequence;     /* odd: a write is in progress */
 	_Atomic uint64_t bucket_count; /* buckets in use, overflow not included */
 	struct hx_bucket *buckets;
-	struct hx_overflow *overflow; /* number 0 is never given out */
+	struct hx_overflow *overflow; /* number 0 is never used */
 	uint64_t buckets_bytes;       /* reserved */
 	uint64_t overflow_bytes;      /* reserved */
 	uint64_t buckets_committed;   /* bytes */
@@ -81,18 +80,18 @@ struct hx_table {
 };
 
 /*
- * records_max: how many records the table will never have to exceed. buckets: how
- * many it begins with; splits of HX_TABLE_BUCKETS_FAST and more need no record.
+ * records_max: the table never has to hold more records. buckets: the initial number; splits of
+ * HX_TABLE_BUCKETS_FAST and more need no record.
  */
 enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max, uint64_t buckets);
 
-/* How much address space such a table reserves. */
+/* The address space that such a table reserves. */
 uint64_t hx_table_address_bytes(uint64_t records_max, uint64_t buckets);
 void hx_table_done(struct hx_table *table);
 
 /*
- * So many records are about to come: begin with as many buckets as they will need, and
- * spare the splits. The table is empty. Without memory nothing happens.
+ * Begin with enough buckets for this many records, which saves the splits. The table is empty.
+ * Without memory nothing happens.
  */
 void hx_table_expect(struct hx_table *table, uint64_t records);
 
@@ -100,8 +99,8 @@ void hx_table_expect(struct hx_table *table, uint64_t records);
 uint64_t hx_table_bytes(const struct hx_table *table);
 
 /*
- * Make a huge page usable behind the buckets, and behind the overflow, if what is in use
- * comes close to the end. Returns how many ranges are to be populated.
+ * Make a huge page usable behind the buckets, and behind the overflow, if the used part comes
+ * close to the end. Returns the number of ranges to populate.
  */
 size_t hx_table_commit_ahead(struct hx_table *table, struct hx_ahead_pages ret_pages[2]);
 
@@ -119,7 +118,10 @@ static inline uint64_t hx_table_bucket_of(uint64_t hash, uint64_t count)
 	return number < count ? number : number - half;
 }
 
-/* A bit for each of four 16-bit lanes of word that equals tag, at the lane's top; more above it may lie. */
+/*
+ * A bit for each of four 16-bit lanes of word that equals tag, at the lane's top. Lanes above a
+ * match may give false bits.
+ */
 static inline uint64_t hx_bucket_lanes(uint64_t word, uint16_t tag)
 {
 	const uint64_t ones = UINT64_C(0x0001000100010001);
@@ -131,13 +133,13 @@ static inline uint64_t hx_bucket_lanes(uint64_t word, uint16_t tag)
 /* The four bits of hx_bucket_lanes() side by side. */
 static inline unsigned hx_bucket_gather(uint64_t lanes)
 {
-	/* Moves bits 0, 16, 32 and 48 to 48, 49, 50 and 51; all products are apart. */
+	/* Moves bits 0, 16, 32 and 48 to 48, 49, 50 and 51; the products do not overlap. */
 	return (unsigned)((lanes >> 15) * UINT64_C(0x0001000200040008) >> 48 & 0xf);
 }
 
 #if defined(__SSE2__)
 
-/* As hx_bucket_gather() of hx_bucket_lanes() for eight lanes, and exact. */
+/* Like hx_bucket_gather() of hx_bucket_lanes() for eight lanes, and exact. */
 static inline unsigned hx_bucket_eight(uint64_t low, uint64_t high, uint16_t tag)
 {
 	__m128i equal = _mm_cmpeq_epi16(
@@ -157,8 +159,8 @@ static inline unsigned hx_bucket_eight(uint64_t low, uint64_t high, uint16_t tag
 #endif
 
 /*
- * The slots of bucket that may hold tag, as bits 0 to 9. A bit too many is
- * possible and does no harm: candidates are compared by key.
+ * The slots of bucket that may hold tag, as bits 0 to 9. A false bit is harmless: candidates are
+ * compared by key.
  */
 static inline unsigned hx_bucket_candidates(const struct hx_bucket *bucket, uint16_t tag)
 {
@@ -170,7 +172,7 @@ static inline unsigned hx_bucket_candidates(const struct hx_bucket *bucket, uint
 		(unsigned)(last >> 16 == tag) << 9;
 }
 
-/* Acquire: what a place leads to was written before the place. */
+/* Acquire: the record was written before its place. */
 static inline uint32_t hx_bucket_place(const struct hx_bucket *bucket, unsigned slot)
 {
 	return atomic_load_explicit(&bucket->places[slot], memory_order_acquire);
@@ -182,15 +184,15 @@ static inline uint32_t hx_bucket_next(const struct hx_bucket *bucket)
 	return atomic_load_explicit(&bucket->next, memory_order_acquire) & HX_OVERFLOW_MASK;
 }
 
-/* One of seven bits, by a part of the tag that splits come to last. */
+/* One of seven bits, from the part of the tag that splits use last. */
 static inline uint32_t hx_bucket_filter(uint16_t tag)
 {
 	return UINT32_C(1) << (HX_OVERFLOW_BITS + ((uint32_t)(tag >> 8) * 7 >> 8));
 }
 
 /*
- * Can tag be in the overflow of bucket, which is the first of its chain? The bits
- * that a number leaves free say so, and spare most new keys a cache miss.
+ * Can tag be in the overflow of bucket, which is the first of its chain? The bits that a number
+ * leaves free say so, and save most new keys a cache miss.
  */
 static inline bool hx_bucket_overflows(const struct hx_bucket *bucket, uint16_t tag)
 {
@@ -222,7 +224,7 @@ static inline uint32_t hx_overflow_next(const struct hx_overflow *overflow)
 	return atomic_load_explicit(&overflow->next, memory_order_acquire);
 }
 
-/* Writers bracket what readers must not see half done. Brackets do not nest. */
+/* Writers bracket changes that readers must not see half done. Brackets do not nest. */
 static inline void hx_table_begin(struct hx_table *table)
 {
 	uint64_t sequence = atomic_load_explicit(&table->sequence, memory_order_relaxed);
@@ -238,15 +240,15 @@ static inline void hx_table_end(struct hx_table *table)
 }
 
 /*
- * Make sure that inserts more inserts cannot fail. HAPAX_ERR_NO_MEMORY: they might.
- * Grows the table by a bucket when its load asks for it and memory allows; not
- * being able to grow is no failure. rehash gives the hash of the record at a place.
+ * Make sure that inserts more inserts cannot fail. HAPAX_ERR_NO_MEMORY: they might. Grows the
+ * table by a bucket if its load requires it and memory allows; failing to grow is not an error.
+ * rehash returns the hash of the record at a place.
  */
 typedef uint64_t hx_table_rehash_fn(uint32_t place, void *context);
 enum hapax_status hx_table_grow(
 	struct hx_table *table, unsigned inserts, hx_table_rehash_fn *rehash, void *context);
 
-/* Does the load ask for another bucket? */
+/* Does the load require another bucket? */
 static inline bool hx_table_is_loaded(const struct hx_table *table)
 {
 	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
@@ -262,7 +264,10 @@ static inline enum hapax_status hx_table_reserve(
 	return hx_table_grow(table, inserts, rehash, context);
 }
 
-/* The first empty slot of a bucket, or HX_BUCKET_SLOTS. Writers are one at a time: nothing changes meanwhile. */
+/*
+ * The first empty slot of a bucket, or HX_BUCKET_SLOTS. There is one writer: nothing changes
+ * meanwhile.
+ */
 static inline unsigned hx_bucket_empty_slot(const struct hx_bucket *bucket)
 {
 #if defined(__SSE2__)
@@ -287,7 +292,7 @@ static inline unsigned hx_bucket_empty_slot(const struct hx_bucket *bucket)
 #endif
 }
 
-/* word with another tag in one of its lanes. */
+/* word with a different tag in one of its lanes. */
 static inline uint64_t hx_ordering_queue_set(uint64_t word, unsigned lane, uint16_t tag)
 {
 	unsigned shift = lane * 16;
@@ -333,7 +338,7 @@ static inline void hx_table_insert(struct hx_table *table, uint64_t hash, uint32
 	table->slot_count++;
 }
 
-/* Between begin and end: let the slot of hash that holds old hold place instead. */
+/* Between begin and end: replace old with place in the slot of hash that holds it. */
 void hx_table_replace(struct hx_table *table, uint64_t hash, uint32_t old, uint32_t place);
 
 /* Between begin and end: empty the slot of hash that holds place. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * index_walk.c - going over all records: sweep by chunk, scan by bucket.
+ * index_walk.c - visit all records: sweep by chunk, scan by bucket.
  *
- * A sweep looks only at chunks in which something is due, so its cost follows what
- * has expired, not what is stored. It holds a shard's lock for a few hundred
- * records at a time. A scan holds it for one bucket.
+ * A sweep looks only at chunks in which something is due, so its cost depends on expired
+ * records, not on stored ones. It holds a shard's lock for a few hundred records at a time. A
+ * scan holds it for one bucket.
  */
 #include <assert.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 enum {
 	RECORDS_PER_LOCK = 256,
-	/* Enough to raise an alarm, and a bound to the cost of asking. */
+	/* Enough to raise an alarm, and a bound on the cost of asking. */
 	COUNTED_CHUNKS_MAX = 64,
 };
 
@@ -69,9 +69,8 @@ static bool chunk_is_due(const struct hx_chunk *chunk, int64_t now_ms)
 }
 
 /*
- * Some records of the chunk at hand. True: through with it. The chunk's due time
- * is taken out first and put back together from what is met, so that records that
- * come in between keep theirs.
+ * Visit some records of the current chunk. True: it is finished. The chunk's due time is cleared
+ * first and rebuilt from the visited records, so that records added in between keep theirs.
  */
 static bool sweep_slice(
 	struct hx_index *index, struct hx_shard *shard, int64_t now_ms, struct hapax_sweep *sweep)
@@ -91,7 +90,10 @@ static bool sweep_slice(
 		const unsigned char *at = hx_arena_at(&shard->arena, place);
 		uint32_t size;
 
-		/* Retired under our hands, perhaps used anew: nothing of what we saw is left. */
+		/*
+		 * The chunk was retired meanwhile, and perhaps reused: the visited records are
+		 * gone.
+		 */
 		if (chunk->generation != walk->generation || chunk->state == HX_CHUNK_RETIRED ||
 		    chunk->state == HX_CHUNK_FREE || walk->at >= chunk->used)
 			return true;
@@ -108,14 +110,14 @@ static bool sweep_slice(
 	return false;
 }
 
-/* One slice under the shard's lock; moves the walk on. */
+/* One slice under the shard's lock; advances the walk. */
 static void sweep_step(struct hx_index *index, int64_t now_ms, struct hapax_sweep *sweep)
 {
 	struct hx_index_walk *walk = &index->walk;
 	struct hx_shard *shard = &index->shards[walk->shard];
 
 	hx_lock_acquire(&shard->lock);
-	/* Chunks with nothing due cost nothing worth a lock of their own. */
+	/* Chunks with nothing due are too cheap to deserve a lock of their own. */
 	while (walk->chunk < shard->arena.chunk_count && sweep_slice(index, shard, now_ms, sweep)) {
 		walk->chunk++;
 		walk->at = 0;
@@ -184,8 +186,8 @@ uint64_t hx_index_count_expired(struct hx_index *index, int64_t now_ms)
 /* Scan. */
 
 /*
- * Where a scan stands. Within a bucket records go by hash, which stays the same
- * whatever happens to the bucket, so that a page may end anywhere.
+ * The position of a scan. Within a bucket records are ordered by hash, which never changes, so
+ * that a page may end anywhere.
  */
 struct scan_place {
 	uint64_t bucket;
@@ -216,7 +218,7 @@ struct scan_candidate {
 	uint32_t place;
 };
 
-/* The records of a bucket that are still to come, by hash. Locks: the shard's. */
+/* The remaining records of a bucket, by hash. Locks: the shard's. */
 static size_t scan_candidates(
 	struct hx_shard *shard, const struct scan_place *at,
 	struct scan_candidate ret_candidates[HX_CHAIN_SLOTS_MAX])
@@ -239,7 +241,7 @@ static size_t scan_candidates(
 	return count;
 }
 
-/* What a scan is about. */
+/* The parameters of a scan. */
 struct scan_run {
 	struct hx_index *index;
 	const struct hapax_scan *scan;
@@ -251,8 +253,8 @@ struct scan_run {
 };
 
 /*
- * Hand out what is left of a bucket. Places are copied under the lock; the records
- * behind them stay readable until the reader leaves, so each runs without a lock.
+ * Hand out the rest of a bucket. Places are copied under the lock. The records behind them stay
+ * readable until the reader leaves, so each runs without a lock.
  */
 static void scan_bucket(struct scan_run *run, struct scan_place *at)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * load.c - filling the index from files, before anybody uses it; and leaving results in
- * files, later.
+ * load.c - fill the index from files before its first use; later, leave results in files.
  */
 #include "store/index/index.h"
 
@@ -9,10 +8,10 @@
 
 #include "base/alloc.h"
 
-/* What a record takes at least: a mark with a UUID. */
+/* The minimum size of a record: a mark with a UUID. */
 enum { RECORD_BYTES_MIN = 28 };
 
-/* A mark has a short form, which most records of most stores are. */
+/* A mark has a short form, and most records of most stores are marks. */
 static bool stage_mark(
 	struct hx_shard *shard, const struct hx_index_key *key, const struct hapax_record *record,
 	int64_t now_ms, uint32_t *ret_place)
@@ -60,7 +59,7 @@ void hx_index_expect(struct hx_index *index, uint64_t records)
 	}
 }
 
-/* In steps: what is loaded meanwhile needs the others' memory, too. */
+/* In steps: concurrent loading also needs the memory of the other shards. */
 static void populate_step(unsigned char *memory, uint64_t at, uint64_t end)
 {
 	if (at < end)
@@ -80,7 +79,7 @@ void hx_index_populate(struct hx_index *index)
 				(unsigned char *)shard->table.buckets, at,
 				shard->expected_table_bytes);
 	}
-	/* The first chunks are on small pages, and no matter. */
+	/* The first chunks are on small pages, which does not matter. */
 	for (uint64_t at = HX_PAGES_HUGE_SIZE; goes_on; at += HX_PAGES_HUGE_SIZE) {
 		goes_on = false;
 		for (uint32_t i = 0; i < index->shard_count; i++) {

@@ -2,12 +2,11 @@
 /*
  * mark.c - the fast lane: checks of keys that are new, or marked already.
  *
- * Nearly all that a store of seen events is asked is one of the two. Both can be
- * answered from the packed record, without struct hapax_record in between, which
- * halves the instructions. Whatever is unusual in any way (another state, an
- * expired mark, a limit, a caller who wants the record) is left to work.c; the
- * rules are those of transition.c, and the model in tests/conformance holds both
- * lanes to them.
+ * Nearly all requests to a store of seen events are one of the two. Both can be answered from
+ * the packed record, without struct hapax_record in between, which halves the instructions.
+ * Every unusual case (another state, an expired mark, a limit, a caller that wants the record)
+ * is left to work.c. The rules are those of transition.c, and the model in tests/conformance
+ * checks both lanes against them.
  */
 #include "store/index/mark.h"
 
@@ -26,7 +25,7 @@ static void answer(
 	op->expires_ms = expires_ms;
 }
 
-/* The key is there. True: as a mark that has not expired. */
+/* The key exists. True: as a mark that has not expired. */
 static bool answer_marked(
 	const struct hx_work_context *context, const struct hx_index_key *key, uint32_t place,
 	struct hapax_op *op)
@@ -58,7 +57,7 @@ static struct hx_write_ahead_change change_of(
 		.key = key, .mark = mark, .now_ms = context->rules.now_ms};
 }
 
-/* Tell the journal, if there is one. False: it has no room. */
+/* Write to the journal, if there is one. False: it has no room. */
 static bool write_journal(
 	const struct hx_work_context *context, const struct hx_index_key *key,
 	const struct hx_packed_mark *mark)
@@ -144,7 +143,7 @@ bool hx_mark_run(
 	if (place != 0)
 		return answer_marked(context, key, place, op);
 	hx_lock_acquire(&shard->lock);
-	/* Somebody may have put it since we looked. */
+	/* Another thread may have put it since the lookup. */
 	if (atomic_load_explicit(&shard->table.sequence, memory_order_relaxed) == sequence ||
 	    hx_shard_find(shard, &key->packed, key->hash) == 0)
 		is_put = put_mark(context, key, hx_index_take_tokens(context->index, 1), op);
@@ -152,7 +151,7 @@ bool hx_mark_run(
 	return is_put;
 }
 
-/* Is the key of number i among those that are left? By hash: one too many does no harm. */
+/* Is key number i among the keys left over? By hash: a false match is harmless. */
 static bool follows(const struct hx_index_key *keys, unsigned left, unsigned i)
 {
 	for (; left != 0; left &= left - 1) {
@@ -162,7 +161,7 @@ static bool follows(const struct hx_index_key *keys, unsigned left, unsigned i)
 	return false;
 }
 
-/* Answer what is marked, without a lock. Returns the others, as bits. */
+/* Answer the marked keys, without a lock. Returns the others, as bits. */
 static unsigned answer_all(
 	const struct hx_work_context *context, const struct hx_index_key *keys,
 	struct hapax_op *ops, unsigned count)
@@ -174,7 +173,7 @@ static unsigned answer_all(
 		uint32_t place = key->place;
 		uint64_t sequence;
 
-		/* Nothing was probed: it is new most likely. */
+		/* Nothing was probed: the key is most likely new. */
 		if (place != 0 && !hx_index_probe_holds(key) &&
 		    !hx_shard_read(key->shard, &key->packed, key->hash, &place, &sequence))
 			place = 0;
@@ -185,7 +184,7 @@ static unsigned answer_all(
 	return left;
 }
 
-/* Put those of one shard. Returns what is left of them. Locks: the shard's. */
+/* Put the keys of one shard. Returns the ones left over. Locks: the shard's. */
 static unsigned put_all(
 	const struct hx_work_context *context, const struct hx_index_key *keys,
 	struct hapax_op *ops, unsigned todo)
@@ -199,7 +198,7 @@ static unsigned put_all(
 		const struct hx_index_key *key = &keys[i];
 		uint32_t place = hx_shard_find(key->shard, &key->packed, key->hash);
 
-		/* What comes after one that is left over must not overtake it. */
+		/* An operation must not overtake one on the same key that is left over. */
 		if (follows(keys, left, i) ||
 		    (place != 0 ? !answer_marked(context, key, place, &ops[i])
 				: !put_mark(context, key, token, &ops[i])))

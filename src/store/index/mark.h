@@ -14,23 +14,22 @@ static inline bool hx_mark_fits(const struct hapax_op *op)
 }
 
 /*
- * Answer op as hx_work would. False: nothing was done, go the long way. Between
- * hx_epoch_enter() and leave.
+ * Answer op as hx_work would. False: nothing was done, use hx_work. Between hx_epoch_enter() and
+ * leave.
  */
 bool hx_mark_run(
 	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op);
 
 /*
- * The same for several that all fit, at most 32, with keys that were probed. Each
- * shard is locked once for all that are new. Returns as bits those for which
- * nothing was done, and with each all that follow on its key; they go the long way
- * in their order.
+ * The same for several operations that all fit, at most 32, with keys that were probed. Each
+ * shard is locked once for all its new keys. Returns as bits the operations for which nothing
+ * was done, and all later ones on their keys; hx_work runs them in order.
  */
 unsigned hx_mark_run_all(
 	const struct hx_work_context *context, const struct hx_index_key *keys,
 	struct hapax_op *ops, unsigned count);
 
-/* The same for what is marked already, and nothing else: nothing is ever written. */
+/* The same for keys that are already marked, and nothing else: never writes. */
 bool hx_mark_read(
 	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op);
 

@@ -9,7 +9,7 @@
  *	 8  i32  token - base           14  u64  token
  *	12       parts                  22       parts
  *
- * Parts, in this order, those that the head or a byte before them announces:
+ * Parts, in this order, if the head or a byte before them announces them:
  *
  *	key          uuid: 16 bytes; hex: u8 size, bytes; raw: u16 size, bytes
  *	fingerprint  its first 16 bytes
@@ -22,7 +22,7 @@
  *
  * A record begins at an even address, for its atomic head, and is padded to even.
  *
- *  (1) What write stores, read returns, but for the second half of a fingerprint.
+ *  (1) Read returns all that write stored, except the second half of a fingerprint.
  *  (2) Without "changed" in more, changed is expires - ttl, as complete left it.
  */
 #include "store/index/packed.h"
@@ -87,7 +87,7 @@ static int64_t unzigzag(uint64_t value)
 	return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
 }
 
-/* A place to write to, and one to read from. Sizes were computed before. */
+/* A write position and a read position. Sizes were computed before. */
 static void write_bytes(unsigned char **at, const void *data, size_t size)
 {
 	if (size != 0)
@@ -124,7 +124,7 @@ static struct hapax_bytes read_bytes(const unsigned char **at, size_t size)
 	return bytes;
 }
 
-/* What of a record the narrow form cannot hold. */
+/* The parts of a record that do not fit the narrow form. */
 
 static bool is_wide(
 	const struct hapax_record *record, const struct hx_packed_base *base, uint32_t profile_id)
@@ -222,7 +222,7 @@ static void write_more(
 		write_bytes(at, &record->ttl_ms, sizeof(record->ttl_ms));
 }
 
-/* record holds what the head says; ttl is known unless it is in here. */
+/* record holds what the head says; ttl is known unless it is stored here. */
 static void read_more(
 	const unsigned char **at, const struct hx_packed_base *base, unsigned bits,
 	struct hapax_record *record)
@@ -326,7 +326,7 @@ static void write_result(
 	}
 }
 
-/* One of the two parts of a result: here, or its size alone. */
+/* One of the two parts of a result: its bytes, or only its size. */
 static struct hapax_bytes read_part(const unsigned char **at, unsigned bits)
 {
 	size_t size = (size_t)read_varint(at);
@@ -436,7 +436,7 @@ void hx_packed_write(
 
 	assert(((uintptr_t)at & 1) == 0);
 	assert(elsewhere != NULL || !hx_result_is_elsewhere(&record->result));
-	/* Nobody else sees these bytes yet, but the head is atomic for all. */
+	/* No other thread sees these bytes yet, but the head is atomic for all. */
 	atomic_store_explicit(
 		(_Atomic uint16_t *)(void *)at, head_of(record, key, &shape), memory_order_relaxed);
 	at += sizeof(uint16_t);
@@ -593,7 +593,7 @@ unsigned hx_packed_use(const unsigned char *at)
 	return head & HX_HEAD_HIT ? 2 : head & HX_HEAD_FRESH ? 1 : 0;
 }
 
-/* A hit writes only if it must: a cache line that everybody reads stays shared. */
+/* A hit writes only if it must: a cache line that all threads read stays shared. */
 void hx_packed_raise_use(unsigned char *at, unsigned use)
 {
 	if (hx_packed_use(at) < use)

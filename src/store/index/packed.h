@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packed.h - a record in memory, as small as it goes without loss.
+ * packed.h - a record in memory, as small as possible without loss.
  *
- * A mark of a UUID key takes 28 bytes. Scope and ttl are one interned number (the
- * profile), times and tokens are offsets from the chunk that holds the record,
- * UUID and hexadecimal text is packed to its bits. What does not fit the short
- * form is written in a wide one; nothing is ever rounded. Of the fingerprint the
- * first 16 bytes are kept. Of a result that is elsewhere, its sizes and the place.
+ * A mark of a UUID key takes 28 bytes. Scope and ttl are one interned number (the profile).
+ * Times and tokens are offsets from the chunk that holds the record. UUID and hexadecimal text
+ * is packed to its bits. Records that do not fit the short form use a wide one; nothing is ever
+ * rounded. The fingerprint keeps its first 16 bytes. A result that is elsewhere keeps its sizes
+ * and the place.
  *
- * Records are never changed once they are published, except for some bits in their
- * head, dead and use, which is why the head is atomic.
+ * Published records never change, except for some bits in their head, dead and use. Therefore
+ * the head is atomic.
  *
  * Threads: any for reading; a record is written before it is published.
  */
@@ -27,7 +27,7 @@
 #include "store/index/packed_layout.h"
 #include "store/index/profile.h"
 
-/* How a record will be packed: which parts it has, and its size, which is even. */
+/* The packed form of a record: its parts, and its size, which is even. */
 struct hx_packed_shape {
 	bool is_wide;
 	uint8_t more;
@@ -36,9 +36,9 @@ struct hx_packed_shape {
 };
 
 /*
- * profile_id is the record's profile, and ttl_is_own says that this profile leaves
- * the ttl to the record. elsewhere is where the bytes of its result are, of which the
- * sizes are read alone; NULL: in the record.
+ * profile_id is the record's profile; ttl_is_own says that this profile leaves the ttl to the
+ * record. elsewhere is the place of its result's bytes, of which only the sizes are read; NULL:
+ * in the record.
  */
 struct hx_packed_shape hx_packed_shape(
 	const struct hapax_record *record, const struct hx_elsewhere *elsewhere,
@@ -51,19 +51,19 @@ void hx_packed_write(
 	const struct hx_packed_key *key, const struct hx_packed_base *base, uint32_t profile_id,
 	struct hx_packed_shape shape);
 
-/* How many bytes the record at at takes. */
+/* The size of the record at at. */
 size_t hx_packed_read_size(const unsigned char *at);
 
 /*
- * Read the record, all but its key: whoever looked for it has the key, and to
- * unpack it costs. Bytes point into at, but for tenant and group, which are the
- * scope's, and for a result that is elsewhere (hx_result_is_elsewhere()).
+ * Read the record without its key: a caller that looked for it has the key, and unpacking costs
+ * time. Bytes point into at. Exceptions: tenant and group, which are the scope's, and a result
+ * that is elsewhere (hx_result_is_elsewhere()).
  */
 void hx_packed_read(
 	const unsigned char *at, const struct hx_packed_base *base,
 	struct hx_profile_table *profiles, struct hapax_record *ret_record);
 
-/* Where the result of the record at at is, and how many bytes it has. False: in the record. */
+/* The place and size of the result of the record at at. False: it is in the record. */
 bool hx_packed_read_elsewhere(
 	const unsigned char *at, struct hx_elsewhere *ret_elsewhere, uint64_t *ret_bytes);
 
@@ -82,8 +82,8 @@ struct hx_scope *hx_packed_scope(const unsigned char *at, struct hx_profile_tabl
 void hx_packed_set_dead(unsigned char *at);
 
 /*
- * How lately a record was used, for eviction: 2 hit, 1 new or hit before the hand
- * last passed, 0 neither. raise never lowers; fade goes down by one.
+ * How recently a record was used, for eviction: 2 hit, 1 new or hit before the hand last passed,
+ * 0 neither. raise never lowers; fade subtracts one.
  */
 unsigned hx_packed_use(const unsigned char *at);
 void hx_packed_raise_use(unsigned char *at, unsigned use);

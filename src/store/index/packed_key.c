@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packed_key.c - keys that are no UUID, in their packed form.
+ * packed_key.c - keys that are not UUIDs, in their packed form.
  */
 #include "store/index/packed_key.h"
 
@@ -11,7 +11,7 @@
 #include "base/hex.h"
 #include "base/limits.h"
 
-/* Below this the size byte eats the gain. */
+/* Below this the size byte cancels the gain. */
 enum { HEX_TEXT_SIZE_MIN = 8 };
 
 _Static_assert(HX_SCOPES_MAX < 1 << 30, "a scope leaves room for the encoding in the suffix");

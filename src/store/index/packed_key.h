@@ -2,7 +2,7 @@
 /*
  * packed_key.h - a key as it is hashed, compared and stored.
  *
- * UUIDs and hexadecimal digests, which most keys are, take half their text or less.
+ * UUIDs and hexadecimal digests, which are most keys, take half their text or less.
  *
  * Threads: any.
  */
@@ -35,7 +35,7 @@ struct hx_packed_key {
 	unsigned char packed[HX_KEY_TEXT_SIZE / 2]; /* data points here unless the key is raw */
 };
 
-/* Keys that are no UUID. */
+/* Keys that are not UUIDs. */
 void hx_packed_key_init_other(struct hx_packed_key *packed, struct hapax_bytes key);
 uint64_t hx_packed_key_hash_other(const struct hx_packed_key *key, const uint64_t hash_key[2]);
 
@@ -65,7 +65,7 @@ static inline uint64_t hx_packed_key_hash(
 	return hx_packed_key_hash_other(key, hash_key);
 }
 
-/* What a key takes in a record: its bytes, and their size unless the encoding tells. */
+/* The size of a key in a record: its bytes, and their size unless the encoding implies it. */
 static inline size_t hx_packed_key_part_size(const struct hx_packed_key *key)
 {
 	return key->size +
@@ -77,7 +77,7 @@ static inline size_t hx_packed_key_part_size(const struct hx_packed_key *key)
 /* Write that part; returns its end. */
 static inline unsigned char *hx_packed_key_write(unsigned char *at, const struct hx_packed_key *key)
 {
-	/* A size that is known here is two moves rather than a call. */
+	/* A constant size compiles to two moves instead of a call. */
 	if (key->encoding == HX_KEY_UUID) {
 		memcpy(at, key->data, HX_UUID_SIZE);
 		return at + HX_UUID_SIZE;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * packed_layout.h - where things are in a packed record, and what every lookup asks.
+ * packed_layout.h - the layout of a packed record, and the questions of every lookup.
  *
- * The layout stands in packed.c. What is here is inline because a store that is
- * asked for a duplicate does little else.
+ * packed.c shows the layout. These functions are inline because a duplicate costs a store little
+ * else.
  *
  * Threads: any.
  */
@@ -19,7 +19,7 @@
 #include "store/index/packed_key.h"
 #include "store/index/profile.h"
 
-/* What times and tokens of a chunk's records are counted from. */
+/* The base of times and tokens in a chunk's records. */
 struct hx_packed_base {
 	int64_t ms;
 	uint64_t token;
@@ -44,7 +44,7 @@ enum {
 	HX_PACKED_WIDE_SIZE = 22,
 };
 
-/* The expiry, in the narrow form, of what never expires. */
+/* The narrow form of an expiry that never comes. */
 #define HX_PACKED_NEVER32 UINT32_MAX
 
 _Static_assert(HAPAX_STATE_CLAIMED == 1 && HAPAX_STATE_PARKED == 4, "a state fits in two bits");
@@ -55,7 +55,7 @@ static inline uint16_t hx_packed_head(const unsigned char *at)
 		(const _Atomic uint16_t *)(const void *)at, memory_order_relaxed);
 }
 
-/* Unaligned loads; memory is read by the process that wrote it. */
+/* Unaligned loads; the process that wrote the memory reads it. */
 static inline uint16_t hx_packed_load16(const unsigned char *at)
 {
 	uint16_t value;
@@ -80,7 +80,7 @@ static inline uint64_t hx_packed_load64(const unsigned char *at)
 	return value;
 }
 
-/* Differences wrap: they are taken apart the same way. */
+/* Differences wrap, and are undone the same way. */
 static inline int64_t hx_packed_difference(int64_t a, int64_t b)
 {
 	return (int64_t)((uint64_t)a - (uint64_t)b);
@@ -106,7 +106,7 @@ static inline uint32_t hx_packed_profile(const unsigned char *at, uint16_t head)
 	return head & HX_HEAD_WIDE ? hx_packed_load32(at + 2) : hx_packed_load16(at + 2);
 }
 
-/* The packed key at *at, which is moved behind it. */
+/* The packed key at *at, which moves behind it. */
 static inline struct hapax_bytes hx_packed_next_key(const unsigned char **at, unsigned encoding)
 {
 	size_t size = HX_UUID_SIZE;

@@ -2,9 +2,8 @@
 /*
  * packed_mark.h - a mark in its packed form.
  *
- * A mark is done in one step, by check, with nothing to replay. Most of what a busy
- * store holds is marks, so they have a way in and out that skips struct
- * hapax_record.
+ * A mark is done in one step, by check, with nothing to replay. Most records of a busy store are
+ * marks, so reading and writing them skips struct hapax_record.
  *
  * Threads: any.
  */
@@ -23,7 +22,7 @@ struct hx_packed_mark {
 	int64_t first_seen_ms; /* read only */
 };
 
-/* What of the head every mark has, whatever its key and fingerprint. */
+/* The bits of the head that are common to all marks, whatever the key and fingerprint. */
 enum {
 	HX_MARK_HEAD = (HAPAX_STATE_DONE - 1) << HX_HEAD_STATE_SHIFT |
 		HAPAX_ORIGIN_CHECK << HX_HEAD_ORIGIN_SHIFT,
@@ -31,7 +30,7 @@ enum {
 		HX_HEAD_FRESH | HX_HEAD_HIT,
 };
 
-/* The size of a mark, or 0: it needs the form for any record. */
+/* The size of a mark, or 0: it needs the general form. */
 static inline size_t hx_packed_mark_size(
 	const struct hx_packed_key *key, const struct hx_packed_mark *mark,
 	const struct hx_packed_base *base)
@@ -40,7 +39,7 @@ static inline size_t hx_packed_mark_size(
 	int64_t token = hx_packed_difference((int64_t)mark->token, (int64_t)base->token);
 	size_t size = HX_PACKED_NARROW_SIZE + hx_packed_key_part_size(key);
 
-	/* Without an expiry the time of the mark must be spelt out. */
+	/* Without an expiry the time of the mark must be stored. */
 	if (mark->profile_id > UINT16_MAX || token < INT32_MIN || token > INT32_MAX ||
 	    expires < 0 || expires >= HX_PACKED_NEVER32 || mark->expires_ms == HAPAX_TIME_NEVER)
 		return 0;
@@ -49,7 +48,7 @@ static inline size_t hx_packed_mark_size(
 	return size + (size & 1);
 }
 
-/* Write hx_packed_mark_size() bytes, which was not 0: what hx_packed_write() would write. */
+/* Write hx_packed_mark_size() bytes, which was not 0: the same as hx_packed_write(). */
 static inline void hx_packed_write_mark(
 	unsigned char *at, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
 	const struct hx_packed_base *base)
@@ -63,7 +62,7 @@ static inline void hx_packed_write_mark(
 	assert(((uintptr_t)at & 1) == 0);
 	if (mark->fingerprint != NULL)
 		head |= HX_HEAD_PRINT;
-	/* Nobody else sees these bytes yet, but the head is atomic for all. */
+	/* No other thread sees these bytes yet, but the head is atomic for all. */
 	atomic_store_explicit((_Atomic uint16_t *)(void *)at, head, memory_order_relaxed);
 	memcpy(at + 2, &profile, sizeof(profile));
 	memcpy(at + 4, &expires, sizeof(expires));
@@ -77,7 +76,7 @@ static inline void hx_packed_write_mark(
 		*end = 0;
 }
 
-/* Read the record at at as a mark. False: it is more than that. */
+/* Read the record at at as a mark. False: it is not just a mark. */
 static inline bool hx_packed_read_mark(
 	const unsigned char *at, const struct hx_packed_base *base,
 	struct hx_profile_table *profiles, struct hx_packed_mark *ret_mark)

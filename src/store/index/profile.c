@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/limits.h"
 
-/* The narrow form of a record holds 16 bits; what is left above this is for new scopes. */
+/* The narrow form of a record holds 16 bits; the rest above this is for new scopes. */
 enum { OWN_TTL_PROFILES_MAX = 60000, SLOTS_MIN = 64 };
 
 _Static_assert(
@@ -28,7 +28,7 @@ static uint32_t hash_of(uint32_t scope_id, int64_t ttl_ms)
 {
 	uint64_t mixed = ((uint64_t)scope_id << 32) ^ (uint64_t)ttl_ms;
 
-	/* Not keyed: an attacker who picks times to live meets the bound, not a long chain. */
+	/* Not keyed: an attacker that chooses times to live meets the bound, not a long chain. */
 	mixed *= UINT64_C(0x9e3779b97f4a7c15);
 	mixed ^= mixed >> 29;
 	mixed *= UINT64_C(0xbf58476d1ce4e5b9);

@@ -2,10 +2,9 @@
 /*
  * profile.h - scope and ttl as one number.
  *
- * Most records of a store share a handful of scopes and times to live. A profile
- * is such a pair, interned, so that a record spends two bytes on both. A caller
- * with ever different times to live cannot fill the table: beyond a bound, ttl 0
- * stands for "written in the record".
+ * Most records of a store share a handful of scopes and times to live. A profile is such a pair,
+ * interned, so that a record spends two bytes on both. A caller that keeps changing its times to
+ * live cannot fill the table: beyond a bound, ttl 0 stands for "written in the record".
  *
  * Threads: any. Readers do not lock; profiles never move and live as long as the table.
  */
@@ -43,7 +42,7 @@ void hx_profile_table_done(struct hx_profile_table *table);
 /* The number of the profile for this scope and ttl. HX_PROFILE_NONE: no memory. */
 uint32_t hx_profile_intern(struct hx_profile_table *table, uint32_t scope_id, int64_t ttl_ms);
 
-/* id must have been given out. */
+/* id must have been assigned. */
 static inline const struct hx_profile *hx_profile_get(struct hx_profile_table *table, uint32_t id)
 {
 	unsigned block = 31u - (unsigned)__builtin_clz(id + 1);

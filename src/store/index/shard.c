@@ -2,12 +2,12 @@
 /*
  * shard.c - one part of the index.
  *
- *  (1) Every live record in the arena is pointed at by one slot of the table.
- *  (2) by_state counts live records by their state; the scope's parked, too.
- *  (3) Every live record whose result is elsewhere is counted as a user of that file,
- *      from before the table points at it until it does so no more.
- *  (4) Gaps are at most a quarter of the arena's bytes, and some chunks: every
- *      write that finds more pays for it by copying a few records (tidy).
+ *  (1) One slot of the table points at every live record in the arena.
+ *  (2) by_state counts live records by their state; the scope's parked also.
+ *  (3) Every live record whose result is elsewhere counts as a user of that file, from before
+ *      the table points at it until after it stops.
+ *  (4) Gaps are at most a quarter of the arena's bytes, and some chunks: every write that finds
+ *      more copies a few records (tidy).
  */
 #include "store/index/shard.h"
 
@@ -17,7 +17,7 @@
 #include "record/record.h"
 
 enum {
-	/* A copy a write is enough to keep up: a chunk is chosen only when a quarter is gaps. */
+	/* One copy per write is enough: a chunk is chosen only when a quarter is gaps. */
 	TIDY_COPIES = 4,
 	TIDY_SKIPS = 64,
 	TIDY_SAMPLES = 32,
@@ -266,7 +266,7 @@ void hx_shard_tidy_some(struct hx_shard *shard, int64_t now_ms)
 			shard->tidy_at / HX_PLACE_UNIT;
 		const unsigned char *at = hx_arena_at(arena, place);
 
-		/* Retired when its last record left, by us or by anybody. */
+		/* Retired when its last record left, whichever thread removed it. */
 		if (chunk->state != HX_CHUNK_SEALED ||
 		    chunk->generation != shard->tidy_generation || shard->tidy_at >= chunk->used) {
 			shard->tidy_chunk = 0;
@@ -280,8 +280,8 @@ void hx_shard_tidy_some(struct hx_shard *shard, int64_t now_ms)
 }
 
 /*
- * Eviction, by the clock algorithm: a hand goes round over all records. One that
- * is new is spared once when the hand passes, one that was hit since then twice.
+ * Eviction, by the clock algorithm: a hand goes round over all records. A new record is spared
+ * once when the hand passes, a record that was hit since then twice.
  */
 
 static bool evict_place(
@@ -316,7 +316,7 @@ static bool turn_hand(
 	for (uint64_t i = 0; i < buckets; i++) {
 		size_t found = hx_table_places(&shard->table, shard->evict_bucket, places);
 
-		/* What follows an evicted record takes its number. */
+		/* The record after an evicted one takes its number. */
 		for (size_t k = shard->evict_index; k < found; k++) {
 			shard->evict_index = k;
 			if (places[k] != spare &&
@@ -334,7 +334,7 @@ bool hx_shard_evict(struct hx_shard *shard, uint32_t spare, int64_t now_ms, bool
 	uint64_t count = atomic_load_explicit(&shard->table.bucket_count, memory_order_relaxed);
 	uint64_t buckets = count + 1 < EVICT_BUCKETS ? count + 1 : EVICT_BUCKETS;
 
-	/* Where all are in use, the hand would go far: then the next one has to go. */
+	/* If all are in use, the hand would go far: then evict the next one. */
 	return turn_hand(shard, buckets, spare, now_ms, true, ret_was_expired) ||
 		turn_hand(shard, buckets, spare, now_ms, false, ret_was_expired);
 }

@@ -2,8 +2,8 @@
 /*
  * shard.h - one part of the index: a table of buckets, an arena, a lock.
  *
- * Writing takes two steps, so that a group of records is written whole or not at
- * all: stage does everything that can fail, publish and remove cannot.
+ * Writing takes two steps, so that a group of records is written whole or not at all: stage does
+ * everything that can fail; publish and remove cannot fail.
  *
  * Locks: everything but hx_shard_read() under shard->lock.
  */
@@ -31,17 +31,17 @@ struct hx_shard {
 	uint32_t profile_id;              /* the one last asked for, */
 	uint32_t profile_scope;           /* by this scope */
 	int64_t profile_ttl_ms;           /* and this ttl; 0: none yet */
-	_Atomic uint64_t charged_bytes;   /* live records and buckets, for everybody to read */
+	_Atomic uint64_t charged_bytes;   /* live records and buckets, for all threads to read */
 	struct hx_elsewhere_users *users; /* NULL: every result is in its record */
 	uint64_t elsewhere_bytes;         /* of results of live records that are elsewhere */
 	uint64_t by_state[HAPAX_STATE_PARKED + 1];
 	uint64_t evict_bucket;    /* where eviction looks next: the bucket, */
 	size_t evict_index;       /* and which of its records */
-	uint32_t tidy_chunk;      /* the chunk that is being emptied; 0: none */
+	uint32_t tidy_chunk;      /* the chunk being emptied; 0: none */
 	uint32_t tidy_at;         /* how far */
 	uint32_t tidy_generation; /* of the chunk when it was chosen */
-	uint32_t tidy_hand;       /* where the search for the next one goes on */
-	/* Memory that loading was promised: see hx_index_populate(). */
+	uint32_t tidy_hand;       /* where the search for the next one continues */
+	/* Memory promised to loading: see hx_index_populate(). */
 	uint64_t expected_bytes;
 	uint64_t expected_table_bytes;
 };
@@ -55,7 +55,7 @@ struct hx_shard_setup {
 	struct hx_elsewhere_users *users;
 };
 
-/* How much address space such a shard reserves. */
+/* The address space that such a shard reserves. */
 uint64_t hx_shard_address_bytes(const struct hx_shard_setup *setup);
 
 enum hapax_status hx_shard_init(struct hx_shard *shard, const struct hx_shard_setup *setup);
@@ -69,7 +69,7 @@ static inline bool hx_shard_is_at(
 		hx_packed_key_matches(hx_arena_at(&shard->arena, place), shard->profiles, key);
 }
 
-/* Look for key behind a bucket that is full. */
+/* Look for key in the overflow of a full bucket. */
 uint32_t hx_shard_find_overflow(
 	const struct hx_shard *shard, const struct hx_bucket *bucket, uint16_t tag,
 	const struct hx_packed_key *key);
@@ -94,9 +94,8 @@ static inline uint32_t hx_shard_find(
 }
 
 /*
- * The same without a lock, between hx_epoch_enter() and leave. False: writers were
- * in the way; find it under the lock. The answer holds as long as the table's
- * sequence is *ret_sequence.
+ * The same without a lock, between hx_epoch_enter() and leave. False: writers interfered; find
+ * it under the lock. The answer holds as long as the table's sequence is *ret_sequence.
  */
 static inline bool hx_shard_read(
 	const struct hx_shard *shard, const struct hx_packed_key *key, uint64_t hash,
@@ -109,7 +108,7 @@ static inline bool hx_shard_read(
 		if (sequence & 1)
 			continue;
 		*ret_place = hx_shard_find(shard, key, hash);
-		/* A split may have moved the record past us; a group may be half done. */
+		/* A split may have moved the record during the search; a group may be half done. */
 		if (atomic_load_explicit(&shard->table.sequence, memory_order_relaxed) ==
 		    sequence) {
 			*ret_sequence = sequence;
@@ -120,12 +119,12 @@ static inline bool hx_shard_read(
 }
 
 /*
- * Unpack the record at place, all but its key. Valid while it is not removed, or
- * until the reader leaves. Its result may be elsewhere.
+ * Unpack the record at place without its key. Valid while it is not removed, or until the reader
+ * leaves. Its result may be elsewhere.
  */
 void hx_shard_unpack(struct hx_shard *shard, uint32_t place, struct hapax_record *ret_record);
 
-/* Where the result of the record at place is. False: in the record. */
+/* The place of the result of the record at place. False: it is in the record. */
 bool hx_shard_elsewhere(
 	const struct hx_shard *shard, uint32_t place, struct hx_elsewhere *ret_elsewhere);
 
@@ -148,12 +147,12 @@ enum hapax_status hx_shard_stage_elsewhere(
 	const struct hx_elsewhere *elsewhere, const struct hx_packed_key *key, unsigned staged,
 	int64_t now_ms, uint32_t *ret_place);
 
-/* The same for a mark. Returns its place, or 0: no memory, or it needs the form for any record. */
+/* The same for a mark. Returns its place, or 0: no memory, or it needs the general form. */
 uint32_t hx_shard_stage_mark(
 	struct hx_shard *shard, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
 	int64_t now_ms);
 
-/* Let the index point at a mark that was staged, under a key that is not there. */
+/* Make the index point at a staged mark, under a key that is absent. */
 static inline void hx_shard_publish_mark(struct hx_shard *shard, uint64_t hash, uint32_t place)
 {
 	hx_table_begin(&shard->table);
@@ -162,7 +161,7 @@ static inline void hx_shard_publish_mark(struct hx_shard *shard, uint64_t hash, 
 	shard->by_state[HAPAX_STATE_DONE]++;
 }
 
-/* hx_profile_intern() with a short memory: neighbours mostly ask for the same. */
+/* hx_profile_intern() with a one-entry cache: neighbors mostly ask for the same. */
 static inline uint32_t hx_shard_profile(struct hx_shard *shard, uint32_t scope_id, int64_t ttl_ms)
 {
 	if (shard->profile_ttl_ms != ttl_ms || shard->profile_scope != scope_id) {
@@ -177,10 +176,10 @@ static inline uint32_t hx_shard_profile(struct hx_shard *shard, uint32_t scope_i
 	return shard->profile_id;
 }
 
-/* Give up what was staged. */
+/* Give up a staged record. */
 void hx_shard_unstage(struct hx_shard *shard, uint32_t place);
 
-/* Let the index point at place, in place of old unless that is 0. Between table begin and end. */
+/* Make the index point at place, replacing old unless that is 0. Between table begin and end. */
 void hx_shard_publish(struct hx_shard *shard, uint64_t hash, uint32_t old, uint32_t place);
 
 /* Between table begin and end. */
@@ -189,7 +188,7 @@ void hx_shard_remove(struct hx_shard *shard, uint64_t hash, uint32_t place);
 /* A little work against gaps: copies at most a few records. */
 void hx_shard_tidy_some(struct hx_shard *shard, int64_t now_ms);
 
-/* The same after a write, if there are gaps enough. */
+/* The same after a write, if there are enough gaps. */
 static inline void hx_shard_tidy(struct hx_shard *shard, int64_t now_ms)
 {
 	const struct hx_arena *arena = &shard->arena;
@@ -200,12 +199,12 @@ static inline void hx_shard_tidy(struct hx_shard *shard, int64_t now_ms)
 }
 
 /*
- * Forget one DONE record that was not used lately, but not the one at spare. False:
- * none was found nearby. *ret_was_expired: it would have gone anyway.
+ * Evict one DONE record that was not used lately, but not the one at spare. False: none was
+ * found nearby. *ret_was_expired: it had already expired.
  */
 bool hx_shard_evict(struct hx_shard *shard, uint32_t spare, int64_t now_ms, bool *ret_was_expired);
 
-/* Say how much is in use, after writing. */
+/* Publish the bytes in use, after writing. */
 void hx_shard_charge(struct hx_shard *shard);
 
 /* The hash of the record at place. */

@@ -13,7 +13,7 @@
 #include "store/core.h"
 #include "store/index/write_ahead.h"
 
-/* What a record takes beside the bytes that a caller gave. */
+/* The size of a record beside the bytes from the caller. */
 enum { RECORD_BYTES = 96 };
 
 void hx_work_bind(struct hx_work *work, const struct hx_index_key *key, struct hapax_op *op)
@@ -26,9 +26,9 @@ void hx_work_bind(struct hx_work *work, const struct hx_index_key *key, struct h
 }
 
 /*
- * A result that is elsewhere: the record is handed out with room for its bytes at the end
- * of the buffer, and in this room a note of where they are, until they are read. The
- * number of the file in private_state says so, and op counts as its user.
+ * A result that is elsewhere: the record is handed out with room for its bytes at the end of the
+ * buffer. Until they are read, this room holds a note of where they are. private_state then has
+ * the number of the file, and op counts as its user.
  */
 static enum hapax_status give_place(struct hx_work *work, struct hx_elsewhere_users *users)
 {
@@ -47,7 +47,7 @@ static enum hapax_status give_place(struct hx_work *work, struct hx_elsewhere_us
 	record.result.headers = hx_bytes(NULL, 0);
 	record.result.body = hx_bytes(NULL, 0);
 	hx_buf_clear(op->buf);
-	/* All at once: what points into it must not move. */
+	/* All at once: pointers into it must stay valid. */
 	status = hx_buf_reserve(
 		op->buf,
 		record.tenant.size + record.group.size + record.key.size + record.owner.size +
@@ -88,7 +88,7 @@ void hx_work_forget_place(struct hapax_op *op, struct hx_elsewhere_users *users)
 	op->private_state = 0;
 }
 
-/* The record that was found. Whoever came with another payload does not get its result (I7). */
+/* The record that was found. A caller with a different payload does not get its result (I7). */
 static enum hapax_status give_found(struct hx_work *work, struct hx_elsewhere_users *users)
 {
 	struct hapax_op *op = work->op;
@@ -101,7 +101,7 @@ static enum hapax_status give_found(struct hx_work *work, struct hx_elsewhere_us
 	return hx_record_copy(&work->record, op->record, op->buf);
 }
 
-/* The record that op asks for: as it was for set and forget, as it will be for all others. */
+/* The record that op asks for: the old one for set and forget, the new one for all others. */
 static enum hapax_status give_record(struct hx_work *work, const struct hx_work_context *context)
 {
 	struct hapax_op *op = work->op;
@@ -109,7 +109,7 @@ static enum hapax_status give_record(struct hx_work *work, const struct hx_work_
 
 	if (op->record == NULL)
 		return HAPAX_OK;
-	/* It may have been answered before, to no avail. */
+	/* An earlier try may have left a place. */
 	hx_work_forget_place(op, context->index->users);
 	if (!wants_old && work->transition.effect == HX_EFFECT_PUT)
 		return hx_record_copy(&work->transition.next, op->record, op->buf);
@@ -157,7 +157,7 @@ bool hx_work_read(struct hx_work *work, const struct hx_work_context *context)
 	return true;
 }
 
-/* Who waits for a person must not pile up without bound: no new claims, then. */
+/* Parked keys must not pile up without bound: beyond parked_max, no new claims. */
 static bool parks_too_many(const struct hx_work *work, const struct hx_work_context *context)
 {
 	return work->op->type == HAPAX_OP_CLAIM && work->transition.takes_token &&
@@ -203,7 +203,7 @@ static void leave_out_all(struct hapax_record *next)
 	next->error = hx_bytes(NULL, 0);
 }
 
-/* Never refused, or the work would run again: first the body goes, then all that may go. */
+/* Never refused, or the work would run again: the body goes first, then all that may go. */
 static void admit_end(
 	struct hx_work *work, const struct hx_work_context *context, struct hx_admission *admission)
 {
@@ -245,7 +245,7 @@ static enum hapax_status admit(
 	return admit_limited(work, context, may_evict);
 }
 
-/* Write the record that is to be. */
+/* Stage the new record. */
 static enum hapax_status put(
 	struct hx_work *work, const struct hx_work_context *context, unsigned staged)
 {
@@ -253,7 +253,7 @@ static enum hapax_status put(
 		work->key->shard, &work->transition.next, &work->key->packed, staged,
 		context->rules.now_ms, &work->staged);
 
-	/* The next one of the group shall know. */
+	/* The next operation of the group must see it. */
 	if (status == HAPAX_OK && hx_index_is_limited(context->index))
 		hx_shard_charge(work->key->shard);
 	return status;
@@ -341,7 +341,7 @@ enum hapax_status hx_work_prepare(
 
 void hx_work_commit(struct hx_work *work, const struct hx_work_context *context)
 {
-	/* First: who reads the new record must find that it is being written. */
+	/* First: a reader of the new record must find that it is being written. */
 	write_journal(work, context);
 	switch (work->transition.effect) {
 	case HX_EFFECT_NONE: note_use(work, context, work->place, 2); break;

@@ -13,10 +13,10 @@
 
 struct hx_write_ahead;
 
-/* What the operations of a submit have in common. */
+/* The common part of a submit's operations. */
 struct hx_work_context {
 	struct hx_index *index;
-	struct hx_write_ahead *write_ahead; /* NULL: the index is all there is */
+	struct hx_write_ahead *write_ahead; /* NULL: the index is the whole store */
 	struct hx_transition_rules rules;
 	uint64_t parked_max;
 };
@@ -25,45 +25,44 @@ struct hx_work {
 	struct hapax_op *op;
 	const struct hx_index_key *key;
 	uint32_t place;  /* of the record that was found; 0: none */
-	uint32_t staged; /* of the record that is to be; 0: none */
+	uint32_t staged; /* of the new record; 0: none */
 	bool is_admitted;
 	struct hapax_record record; /* at place */
 	struct hx_transition transition;
 };
 
 /*
- * Has op been given a record whose result is still to be read? *ret_elsewhere says where,
- * and *ret_data where its bytes belong: the end of op->buf, where op->record expects them. Whoever
- * has read them, or has given up, calls hx_work_forget_place().
+ * Does op have a record whose result is still to be read? *ret_elsewhere says where it is, and
+ * *ret_data where its bytes belong: the end of op->buf, where op->record expects them. The
+ * caller that has read them, or has given up, calls hx_work_forget_place().
  */
 bool hx_work_read_back(
 	const struct hapax_op *op, struct hx_elsewhere *ret_elsewhere, unsigned char **ret_data,
 	size_t *ret_size);
 
-/* Nothing is to be read for op any more; may be called at any time. */
+/* Nothing remains to be read for op; may be called at any time. */
 void hx_work_forget_place(struct hapax_op *op, struct hx_elsewhere_users *users);
 
 /* Bind op and its key to work. */
 void hx_work_bind(struct hx_work *work, const struct hx_index_key *key, struct hapax_op *op);
 
 /*
- * Try to answer without a lock, which is possible when nothing has to be written.
- * Between hx_epoch_enter() and leave.
+ * Try to answer without a lock, which is possible if nothing has to be written. Between
+ * hx_epoch_enter() and leave.
  */
 bool hx_work_read(struct hx_work *work, const struct hx_work_context *context);
 
-/* Find the record and answer; limits are asked, nothing is written. */
+/* Find the record and answer; limits are checked, nothing is written. */
 void hx_work_decide(struct hx_work *work, const struct hx_work_context *context);
 
-/* What the record of op takes, at most, with a result up to that size. */
+/* The maximum size of op's record, with a result up to that size. */
 uint64_t hx_work_bytes(const struct hapax_op *op, uint64_t result_size_max);
 
 /*
- * Do all that can fail. token is used if one is taken; staged counts the records
- * of the group that are staged in the same shard, this one included. may_evict is
- * for an operation on its own. On failure op holds the status, and nothing is left.
- * What ends a claim does not fail by a limit: of its record is left out what does
- * not fit.
+ * Do all that can fail. token is used if one is taken; staged counts the records of the group
+ * that are staged in the same shard, this one included. may_evict is for a single operation. On
+ * failure op holds the status, and nothing is left. An operation that ends a claim does not fail
+ * by a limit: its record leaves out what does not fit.
  */
 enum hapax_status hx_work_prepare(
 	struct hx_work *work, const struct hx_work_context *context, uint64_t token,
@@ -74,12 +73,12 @@ void hx_work_commit(struct hx_work *work, const struct hx_work_context *context)
 
 void hx_work_cancel(struct hx_work *work, const struct hx_work_context *context);
 
-/* After decide, or after cancel: let op have been part of a group that does not go. */
+/* After decide, or after cancel: end op as part of a group that fails. */
 void hx_work_skip(struct hx_work *work, const struct hx_work_context *context);
 
 /*
- * Settle a claim that lapsed and that nobody took up, if that is still so. LIMIT and
- * NO_MEMORY: not now. *ret_is_settled: it was. Takes the lock itself.
+ * Settle a lapsed claim that no caller took over, if that is still so. LIMIT and NO_MEMORY: not
+ * now. *ret_is_settled: it was. Takes the lock itself.
  */
 enum hapax_status hx_work_settle(
 	const struct hx_work_context *context, const struct hx_index_key *key,

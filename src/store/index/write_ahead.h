@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * write_ahead.h - who is told of every change before it is made: a store with files.
+ * write_ahead.h - the hook that sees every change before it is made: a store with files.
  *
- * A change is written in two steps, like everything in the index: reserve does what
- * can fail, write cannot. Between them lies nothing that can fail either.
+ * A change is written in two steps, like everything in the index: reserve does what can fail,
+ * write cannot fail. Nothing between them can fail either.
  *
- * Threads: one at a time; whoever has a journal is the only one that changes records,
- * except for expiry, which needs no journal.
+ * Threads: one at a time. Only the owner of a journal changes records, except for expiry, which
+ * needs no journal.
  */
 #ifndef HX_STORE_INDEX_WRITE_AHEAD_H
 #define HX_STORE_INDEX_WRITE_AHEAD_H
@@ -15,22 +15,22 @@
 
 struct hx_write_ahead_change {
 	const struct hx_index_key *key;
-	const struct hapax_record *next;     /* the record that is to be, or NULL */
-	const struct hx_packed_mark *mark;   /* the same as a mark, or NULL; both: it is removed */
-	const struct hapax_record *replaced; /* the one that was there, unless expired; or NULL */
+	const struct hapax_record *next;     /* the new record, or NULL */
+	const struct hx_packed_mark *mark;   /* the same as a mark, or NULL; both NULL: removed */
+	const struct hapax_record *replaced; /* the previous one, unless expired; or NULL */
 	int64_t now_ms;
 	bool ends_claim; /* may take from the reserve */
 };
 
 struct hx_write_ahead {
 	/*
-	 * Make room for a change, on top of what is reserved already. A status other
-	 * than OK refuses the operation. With is_full set, LIMIT means: not in this
-	 * frame, try the same again in the next one.
+	 * Make room for a change, in addition to existing reservations. A status other than OK
+	 * refuses the operation. With is_full set, LIMIT means: not in this frame, try the same
+	 * again in the next one.
 	 */
 	enum hapax_status (*reserve)(
 		struct hx_write_ahead *write_ahead, const struct hx_write_ahead_change *change);
-	/* Give up all that is reserved and was not written. */
+	/* Give up all unused reservations. */
 	void (*cancel)(struct hx_write_ahead *write_ahead);
 	void (*write)(
 		struct hx_write_ahead *write_ahead, const struct hx_write_ahead_change *change);
