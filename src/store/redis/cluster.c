@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster.c - which server of a Redis Cluster an operation goes to.
+ * cluster.c - routes operations to the servers of a Redis Cluster.
  *
- *  (1) Every request that was begun is with a link, in `waiting`, or held for the sake of tokens
+ *  (1) Every request that has begun is at a link, in `waiting`, or held until tokens are raised
  *      (floor.c).
- *  (2) Of the operations of a submit on one key, each is sent when the one before it is decided:
- *      a server that refuses one may do the next. When one is uncertain, or its time is over,
- *      those behind it are not sent any more.
- *  (3) owners[] is the map as last heard; -1 is a partition that nobody serves.
+ *  (2) An operation is sent when the submit's previous operation on the same key is decided: a
+ *      server that refuses one may do the next. After an uncertain or expired operation, the
+ *      later ones are not sent.
+ *  (3) owners[] is the latest known map; -1 is a partition without a server.
  */
 #include "store/redis/cluster.h"
 
@@ -27,19 +27,19 @@
 #include "wire/resp/resp_reply.h"
 
 enum {
-	/* How often what waits is tried again, and whether links are silent looked at. */
+	/* How often waiting requests are retried and silent links are detected. */
 	TICK_MS = 25,
 	WATCH_MS = 250,
 
-	/* A link with commands in flight and no answer for so long is worth a look at the map. */
+	/* A link with commands in flight and no answer for this long makes us ask for the map. */
 	SILENT_MS = 500,
 
-	/* Between two questions for the map; and when to ask another server for it. */
+	/* Between two requests for the map; also when to ask another server. */
 	ASK_MS = 20,
 	ASK_OTHER_MS = 300,
 	ASKS = 3,
 
-	/* After so many redirects in a row an operation waits for a tick. */
+	/* After this many redirects in a row an operation waits for a tick. */
 	HOPS_MAX = 8,
 
 	CHAINS = 64,
@@ -52,12 +52,12 @@ struct chain {
 	struct hx_redis_request *last;
 };
 
-/* A question for the map. */
+/* A request for the map. */
 struct ask {
 	struct hx_redis_call call;
 	struct hapax_buf reply;
 	struct hx_redis_client *client;
-	struct hx_redis_link *link; /* that was asked; NULL: none */
+	struct hx_redis_link *link; /* the link that was asked; NULL: none */
 };
 
 struct hx_redis_cluster {
@@ -67,7 +67,7 @@ struct hx_redis_cluster {
 	bool wants_map;
 	struct ask asks[ASKS];
 	int64_t asked_ns;
-	size_t seed; /* while opening: which server of the URL is tried */
+	size_t seed; /* while opening: index of the URL's server to try */
 	size_t next; /* the next link to try when none is connected */
 	struct hx_timer tick;
 	struct hx_redis_request *waiting;
@@ -102,8 +102,8 @@ static bool is_owner(const struct hx_redis_client *client, const struct hx_redis
 }
 
 /*
- * A link to a server that has left: servers may come back under other addresses for as long as the store is open.
- * Those that the URL names stay.
+ * Find the link of a server that has left; servers may return under other addresses while the
+ * store is open. Links to the URL's servers stay.
  */
 static struct hx_redis_link *find_unused(struct hx_redis_client *client)
 {
@@ -118,7 +118,7 @@ static struct hx_redis_link *find_unused(struct hx_redis_client *client)
 	return NULL;
 }
 
-/* The link to a server, made if there is none. NULL: no memory. */
+/* The link to a server, created if necessary. NULL: no memory. */
 static struct hx_redis_link *link_to(
 	struct hx_redis_client *client, const struct hx_redis_link *told_by,
 	struct hapax_bytes host, int64_t port)
@@ -128,7 +128,7 @@ static struct hx_redis_link *link_to(
 
 	if (port < 1 || port > UINT16_MAX || host.size > HX_HOST_SIZE_MAX)
 		return NULL;
-	/* No host means: the one that you know me by. */
+	/* An empty host is the one by which we know the server. */
 	if (host.size == 0 || (host.size == 1 && memcmp(host.data, "?", 1) == 0))
 		memcpy(endpoint.host, told_by->endpoint.host, sizeof(endpoint.host));
 	else
@@ -173,7 +173,7 @@ void hx_redis_cluster_dispatch(struct hx_redis_client *client, struct hx_redis_r
 	wait_for_tick(cluster, request);
 }
 
-/* One of those that a submit is made of has ended. */
+/* One operation of a submit has ended. */
 static void parent_step(struct hx_redis_client *client, struct hx_redis_request *parent)
 {
 	if (--parent->in_flight == 0)
@@ -195,7 +195,7 @@ static struct hx_redis_request *make_child(
 	return child;
 }
 
-/* Send it; a record to load may have to wait for the tokens. */
+/* Send it; a load may have to wait for the tokens. */
 static void begin_child(struct hx_redis_client *client, struct hx_redis_request *child)
 {
 	struct hx_redis_floor *floor = client->cluster->floor;
@@ -206,7 +206,7 @@ static void begin_child(struct hx_redis_client *client, struct hx_redis_request 
 		hx_redis_cluster_dispatch(client, child);
 }
 
-/* Operation by operation; those that wait for none before them are begun when all are there. */
+/* Split into single operations. Those without a predecessor begin when all exist. */
 static void split(struct hx_redis_client *client, struct hx_redis_request *parent)
 {
 	struct hx_redis_cluster *cluster = client->cluster;
@@ -215,7 +215,7 @@ static void split(struct hx_redis_client *client, struct hx_redis_request *paren
 	struct hx_redis_request **end = &first;
 
 	cluster->stamp++;
-	/* Not to end before all are on their way. */
+	/* Keeps the parent alive until all children have begun. */
 	parent->in_flight = 1;
 	for (size_t i = 0; i < parent->count; i++) {
 		struct hapax_op *op = &parent->ops[i];
@@ -236,7 +236,7 @@ static void split(struct hx_redis_client *client, struct hx_redis_request *paren
 		child->partition =
 			(int)(hx_redis_slot(hx_bytes(member->data, member->size)) %
 			      HX_REDIS_PARTITIONS);
-		/* Of the whole name: many keys may have one hash tag, and so one slot. */
+		/* Hash the whole name: many keys may share a hash tag, and so a slot. */
 		hash = hx_crc32c(0, member->data, member->size);
 		chain = &cluster->chains[child->partition][hash % CHAINS];
 		parent->in_flight++;
@@ -265,7 +265,7 @@ void hx_redis_cluster_add(struct hx_redis_client *client, struct hx_redis_reques
 		split(client, request);
 }
 
-/* What is behind it would be done on no ground, or too late. */
+/* Later operations would have no basis, or would be too late. */
 static bool ends_chain(const struct hx_redis_client *client, const struct hx_redis_request *child)
 {
 	enum hapax_status status = child->ops->status;
@@ -291,7 +291,7 @@ void hx_redis_cluster_child_done(struct hx_redis_client *client, struct hx_redis
 	}
 	if (follower != NULL) {
 		begin_child(client, follower);
-		/* Whose turn it is to send is not known here. */
+		/* The right moment to send is unknown here. */
 		hx_reactor_post(&client->reactor, &client->arrived);
 	}
 	parent_step(client, parent);
@@ -371,7 +371,7 @@ void hx_redis_cluster_redirect(
 
 /* ---------------------------------------------------------------- the map */
 
-/* What waits at a link that is not, or no longer, the right one goes to that. */
+/* Move requests that wait at the wrong link. */
 static void reroute(struct hx_redis_client *client)
 {
 	struct hx_redis_cluster *cluster = client->cluster;
@@ -428,7 +428,7 @@ static bool read_range(struct ask *ask, struct hapax_bytes *rest, int64_t size)
 	return link != NULL;
 }
 
-/* False: it was no map. */
+/* False: it is not a map. */
 static bool read_map(struct ask *ask)
 {
 	struct hx_redis_cluster *cluster = ask->client->cluster;
@@ -458,7 +458,7 @@ static bool is_covered(const struct hx_redis_cluster *cluster)
 	return true;
 }
 
-/* Open when there is a link to every master. */
+/* Finish opening when every master has a link. */
 static void go_on_opening(struct hx_redis_client *client)
 {
 	struct hx_redis_cluster *cluster = client->cluster;
@@ -516,7 +516,7 @@ static void on_map(struct hx_redis_call *call, void *context)
 	update(client);
 }
 
-/* The link that is most likely to answer soon; NULL: none. */
+/* The link that is likely to answer soonest; NULL: none. */
 static struct hx_redis_link *link_to_ask(struct hx_redis_client *client)
 {
 	struct hx_redis_cluster *cluster = client->cluster;
@@ -529,7 +529,7 @@ static struct hx_redis_link *link_to_ask(struct hx_redis_client *client)
 		assert(link != NULL);
 		for (size_t k = 0; k < ASKS; k++)
 			is_asked |= cluster->asks[k].link == link;
-		/* One that has just been lost may not know it yet. */
+		/* A link may be lost without knowing it yet. */
 		if (link->connection.state != HX_REDIS_CONNECTION_READY ||
 		    link->connection.stream.state != HX_CONNECTION_OPEN || is_asked)
 			continue;
@@ -539,7 +539,7 @@ static struct hx_redis_link *link_to_ask(struct hx_redis_client *client)
 	return best;
 }
 
-/* Nobody can be asked: try the servers that are known, one after the other. */
+/* No link can be asked: try the known servers in turn. */
 static void find_link(struct hx_redis_client *client)
 {
 	struct hx_redis_cluster *cluster = client->cluster;
@@ -560,7 +560,7 @@ static void find_link(struct hx_redis_client *client)
 	}
 }
 
-/* Later there is another chance; at open there is not. */
+/* Only opening fails; later the request is retried. */
 static void refuse_to_open(struct hx_redis_client *client)
 {
 	struct hapax_error err;
@@ -620,7 +620,7 @@ static bool is_asking(const struct hx_redis_cluster *cluster)
 	return false;
 }
 
-/* Ask for the map if it is wanted, and look again when there is something to look at. */
+/* Ask for the map if it is wanted, and set the timer if anything waits. */
 static void update(struct hx_redis_client *client)
 {
 	struct hx_redis_cluster *cluster = client->cluster;
@@ -707,7 +707,7 @@ bool hx_redis_cluster_failed(
 			hx_redis_client_opened(client, err);
 		return false;
 	}
-	/* Another one that the URL names may know more. */
+	/* Another server of the URL may know more. */
 	if (++cluster->seed < client->place->endpoint_count)
 		hx_redis_link_connect(client->links[cluster->seed]);
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cluster_ledger.c - is there a ledger in a Redis Cluster? Its first partition tells.
+ * cluster_ledger.c - finds or creates the ledger of a Redis Cluster; its first partition decides.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * floor.c - tokens of a Cluster that lie above those of the records that were loaded.
+ * floor.c - keeps the tokens of a Cluster above those of loaded records.
  */
 #include "store/redis/floor.h"
 
@@ -18,12 +18,12 @@ enum { COMMAND_SIZE_MAX = 1024, REPLY_SIZE_MAX = 64 * 1024 };
 struct hx_redis_floor {
 	struct hx_redis_client *client;
 	uint64_t token;  /* no counter is below */
-	uint64_t target; /* what they are being raised to; 0: nothing is under way */
+	uint64_t target; /* the new value in progress; 0: none */
 	unsigned left;   /* partitions that have not answered */
 	enum hapax_status status;
 	struct hx_redis_request *held;
 	struct hx_redis_request *held_last;
-	struct hapax_buf command; /* of all partitions, one after the other */
+	struct hapax_buf command; /* the commands of all partitions */
 	struct hapax_buf reply;
 	struct hx_redis_call calls[HX_REDIS_PARTITIONS];
 };
@@ -54,14 +54,14 @@ bool hx_redis_floor_is_below(const struct hx_redis_floor *floor, const struct ha
 	return op->type == HAPAX_OP_LOAD && op->load->token > floor->token;
 }
 
-/* Every partition has answered. Whether some wait for more than they were raised to. */
+/* Every partition has answered. True: some held requests need a higher token. */
 static bool settle(struct hx_redis_floor *floor)
 {
 	struct hx_redis_request *request = floor->held;
 
 	if (floor->status == HAPAX_OK)
 		floor->token = floor->target;
-	/* There is a target until the end: what comes meanwhile is only put behind the others. */
+	/* The target stays set, so that a new request only joins the queue. */
 	floor->held = NULL;
 	floor->held_last = NULL;
 	while (request != NULL) {
@@ -121,7 +121,7 @@ static enum hapax_status make_commands(struct hx_redis_floor *floor, size_t *end
 	return status;
 }
 
-/* To the largest token of those that are held. */
+/* Raise to the largest token of the held requests. */
 static void begin_raise(struct hx_redis_floor *floor)
 {
 	struct hx_redis_client *client = floor->client;
@@ -133,7 +133,7 @@ static void begin_raise(struct hx_redis_floor *floor)
 			floor->target = item->ops->load->token;
 	}
 	floor->status = make_commands(floor, ends);
-	/* One more, so that it settles when all were sent, and not before. */
+	/* One extra, so that it settles only after all were sent. */
 	floor->left = 1;
 	for (unsigned i = 0; i < HX_REDIS_PARTITIONS && floor->status == HAPAX_OK; i++) {
 		struct hx_redis_request *request = hx_request_queue_borrow(&client->queue);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * link.c - the store's way to one Redis server. It connects when something waits to be sent.
+ * link.c - the path to one Redis server. It connects when a request waits to be sent.
  */
 #include "store/redis/link.h"
 
@@ -9,10 +9,10 @@
 #include "store/redis/redis_client.h"
 
 enum {
-	/* Memory for replies and commands that is always there. */
+	/* Preallocated memory for replies and commands. */
 	KEPT_SIZE = 256 * 1024,
 
-	/* A group of 1,024 with the largest results. The scan refuses far smaller nonsense. */
+	/* A group of 1,024 with the largest results. The scan rejects much smaller bad replies. */
 	STREAM_SIZE_MAX = 1 << 30,
 
 	RETRY_MS_FIRST = 10,

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * link.h - the store's way to one Redis server: a connection, and what is on its way over it.
+ * link.h - the path to one Redis server: a connection, and the commands in flight on it.
  *
- * Requests are sent as they come, one command for each group, without waiting for the
- * answers to those before. When the connection is lost,
+ * Requests are sent as they arrive, one command for each group, without waiting for earlier
+ * answers. When the connection is lost,
  *
- *  (1) a command whose last byte had not been given to the kernel was not done: the
- *      server never saw it whole;
- *  (2) of any other command without answer nobody knows: UNCERTAIN, unless it only
- *      reads;
- *  (3) what was not sent yet waits for the next connection, until its deadline.
+ *  (1) a command whose last byte the kernel did not accept was not done: the server never saw it
+ *      whole;
+ *  (2) any other command without an answer is UNCERTAIN, unless it only reads;
+ *  (3) unsent requests wait for the next connection, until their deadline.
  *
- * Nothing is ever sent a second time unless the server said that it did nothing.
+ * A command is resent only if the server answered that it did nothing.
  *
  * Threads: the I/O thread of the client.
  */
@@ -26,15 +25,15 @@
 
 struct hx_redis_client;
 
-/* A command that waits for its reply, or the part of a command that one request has in it. */
+/* A command that waits for its reply, or one request's part of such a command. */
 struct hx_redis_unit {
-	struct hx_redis_request *request; /* NULL: a reply that says nothing, to ASKING */
+	struct hx_redis_request *request; /* NULL: an empty reply, to ASKING */
 	size_t first;                     /* operations of the request */
 	size_t count;
-	uint64_t end_bytes; /* of the connection's output, with this command */
+	uint64_t end_bytes; /* of the connection's output, including this command */
 	size_t reply_size;  /* as expected */
-	bool is_usual;      /* an operation with a script of its own: see redis_operation.h */
-	bool is_joined;     /* in the command, and the reply, of the unit before it */
+	bool is_usual;      /* an operation with its own script: see redis_operation.h */
+	bool is_joined;     /* shares the command and reply of the previous unit */
 };
 
 enum { HX_REDIS_BATCH_OPS_MAX = 32 };
@@ -43,7 +42,7 @@ enum { HX_REDIS_BATCH_OPS_MAX = 32 };
 struct hx_redis_batch {
 	struct hapax_op *ops[HX_REDIS_BATCH_OPS_MAX];
 	size_t count;
-	size_t size; /* of the command, roughly */
+	size_t size; /* approximate size of the command */
 	unsigned partition;
 };
 
@@ -62,11 +61,11 @@ struct hx_redis_link {
 	size_t unit_first;
 	size_t unit_count;
 	size_t expected_bytes;       /* of replies */
-	struct hx_redis_batch batch; /* empty but while commands are made */
+	struct hx_redis_batch batch; /* empty except while commands are built */
 	int64_t answered_ns;         /* when the server last answered */
 };
 
-/* link is all zeros. NO_MEMORY: nothing was made. */
+/* link is all zeros. NO_MEMORY: nothing was created. */
 enum hapax_status hx_redis_link_init(
 	struct hx_redis_link *link, struct hx_redis_client *client,
 	const struct hx_endpoint *endpoint);
@@ -74,10 +73,10 @@ enum hapax_status hx_redis_link_init(
 /* Its connection is closed, or the reactor has stopped. */
 void hx_redis_link_done(struct hx_redis_link *link);
 
-/* Begin to connect; it is CLOSED. */
+/* Begin to connect; the link must be CLOSED. */
 void hx_redis_link_connect(struct hx_redis_link *link);
 
-/* Write what is in the client's output buffer to the connection. */
+/* Write the client's output buffer to the connection. */
 enum hapax_status hx_redis_link_write(struct hx_redis_link *link);
 
 #endif

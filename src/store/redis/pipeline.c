@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pipeline.c - what waits to be sent and what waits for its reply.
+ * pipeline.c - the requests to send and the commands that wait for a reply.
  *
- *  (1) units[unit_first ...] are the commands without reply, in the order in which the
- *      server answers them.
+ *  (1) units[unit_first ...] are the commands without reply, in the order in which the server
+ *      answers them.
  *  (2) A request is in the pending list, or has units in the ring, or both; when it is in
  *      neither, it is complete.
- *  (3) Of one request nothing is sent behind a command that may have to be repeated, so
- *      operations on one key take effect in the order of the array.
+ *  (3) No operation of a request is sent after a command that may have to be repeated. Operations
+ *      on one key therefore take effect in the order of the array.
  */
 #include "store/redis/pipeline.h"
 
@@ -21,14 +21,14 @@
 #include "store/redis/redis_client.h"
 
 enum {
-	/* Replies that may be on their way at once: they fit memory that is always there. */
+	/* Expected replies in flight: they fit the preallocated memory. */
 	REPLY_WINDOW = 192 * 1024,
 
 	/* The reply to a call: a page of records, an hour's counters. */
 	CALL_REPLY_SIZE_MAX = 64 * 1024 * 1024,
 	ASKING_REPLY_SIZE_MAX = 64 * 1024,
 
-	/* What shares a command: it is made in memory that is always there. */
+	/* Operations that share a command: it is built in preallocated memory. */
 	BATCH_SIZE_MAX = 64 * 1024,
 };
 
@@ -45,7 +45,7 @@ void hx_redis_pipeline_add(struct hx_redis_link *link, struct hx_redis_request *
 	link->pending_last = request;
 }
 
-/* In front, because it is older than what waits. */
+/* At the front, because it is older than the pending ones. */
 static void return_to_pending(struct hx_redis_link *link, struct hx_redis_request *request)
 {
 	if (request->is_pending)
@@ -57,7 +57,7 @@ static void return_to_pending(struct hx_redis_link *link, struct hx_redis_reques
 	link->pending = request;
 }
 
-/* Every operation that has no answer yet ends with status. */
+/* End every undecided operation with status. */
 static void fail_undecided(
 	struct hx_redis_request *request, size_t first, size_t count, enum hapax_status status)
 {
@@ -96,7 +96,7 @@ void hx_redis_request_end(struct hx_redis_client *client, struct hx_redis_reques
 		hx_event_set(&done.call->done);
 }
 
-/* The request that follows before in the pending list leaves it. */
+/* Remove the request that follows before from the pending list. */
 static struct hx_redis_request *remove_pending(
 	struct hx_redis_link *link, struct hx_redis_request *before,
 	struct hx_redis_request *request)
@@ -136,8 +136,8 @@ static struct hx_redis_unit *unit_at(struct hx_redis_link *link, size_t index)
 }
 
 /*
- * When to give up on a request. A submit of many commands may take longer than one of them as
- * long as the server answers.
+ * When to give up on a request. A submit of many commands may outlast its deadline while the
+ * server keeps answering.
  */
 static int64_t give_up_ns(const struct hx_redis_link *link, const struct hx_redis_request *request)
 {
@@ -149,7 +149,7 @@ static int64_t give_up_ns(const struct hx_redis_link *link, const struct hx_redi
 	return silent_ns;
 }
 
-/* The request that the next reply is for; the answer to ASKING comes with that of the command behind it. */
+/* The request that the next reply is for. The answer to ASKING belongs to the command after it. */
 static const struct hx_redis_request *first_in_flight(struct hx_redis_link *link)
 {
 	struct hx_redis_unit *unit = unit_at(link, 0);
@@ -167,12 +167,12 @@ static void update_deadline(struct hx_redis_link *link)
 	     request = request->next) {
 		int64_t pending_ns = give_up_ns(link, request);
 
-		/* One that is under way lives as long as its commands are answered. */
+		/* A request in flight lives as long as its commands are answered. */
 		if (request->in_flight > 0)
 			continue;
 		if (pending_ns < at_ns)
 			at_ns = pending_ns;
-		/* Those behind it came later: they have time. */
+		/* Later requests have later deadlines. */
 		break;
 	}
 	if (at_ns == INT64_MAX)
@@ -201,7 +201,7 @@ void hx_redis_pipeline_deadline(struct hx_timer *timer)
 		hx_redis_request_end(link->client, late);
 	}
 	if (link->unit_count > 0 && give_up_ns(link, first_in_flight(link)) <= now_ns) {
-		/* Whatever comes now comes too late, and nothing can be skipped in a stream. */
+		/* Any reply is now too late, and a stream cannot skip one. */
 		(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "Redis did not answer in time");
 		hx_connection_close(&link->connection.stream, &err);
 	}
@@ -214,7 +214,7 @@ static void settle(struct hx_redis_link *link, struct hx_redis_request *request)
 
 static bool has_room(const struct hx_redis_link *link, size_t reply_size)
 {
-	/* It may be closed and not yet have said so. */
+	/* It may be closed without having reported it yet. */
 	if (link->connection.stream.state != HX_CONNECTION_OPEN)
 		return false;
 	return link->unit_count + 1 < HX_REDIS_UNITS_MAX &&
@@ -223,7 +223,7 @@ static bool has_room(const struct hx_redis_link *link, size_t reply_size)
 
 static const char asking[] = "*1\r\n$6\r\nASKING\r\n";
 
-/* The command of a group or call into link->client->output. */
+/* Encode a group or call into link->client->output. */
 static enum hapax_status encode(
 	struct hx_redis_link *link, struct hx_redis_request *request, size_t count)
 {
@@ -249,7 +249,7 @@ static enum hapax_status encode(
 		status = hx_redis_group_encode(
 			&link->client->encoder, &link->client->output, ops, count,
 			(unsigned)request->partition, hx_redis_client_now_ms(link->client));
-		/* Those that found no room are refused; a group that is not one goes on without. */
+		/* Operations without room are refused. Unless all or nothing, the rest continue. */
 		if (status == HAPAX_OK || hx_redis_group_count(ops, count) == left ||
 		    (ops[0].flags & HAPAX_OP_ALL_OR_NOTHING))
 			return status;
@@ -271,7 +271,7 @@ static size_t reply_size(const struct hx_redis_request *request, size_t count)
 	return hx_redis_group_reply_size(request->ops + request->sent, count);
 }
 
-/* The last unit, which is of the batch, gets no command after all. */
+/* Remove the last unit, which belongs to the batch, before it has a command. */
 static void lose_last_unit(struct hx_redis_link *link, enum hapax_status status)
 {
 	struct hx_redis_unit *unit = unit_at(link, --link->unit_count);
@@ -282,7 +282,6 @@ static void lose_last_unit(struct hx_redis_link *link, enum hapax_status status)
 		settle(link, unit->request);
 }
 
-/* Send the batch, if there is one. */
 static void send_batch(struct hx_redis_link *link)
 {
 	struct hx_redis_client *client = link->client;
@@ -310,7 +309,7 @@ static void send_batch(struct hx_redis_link *link)
 	batch->size = 0;
 }
 
-/* The next operation of request, which is a usual one, joins those before it. */
+/* Add request's next operation, a usual one, to the batch. */
 static void join_batch(
 	struct hx_redis_link *link, struct hx_redis_request *request, size_t expected)
 {
@@ -340,7 +339,7 @@ static void join_batch(
 	request->sent++;
 }
 
-/* Send the next command of request, or have it sent soon. False: there is no room for it now. */
+/* Send the next command of request, or add it to the batch. False: no room for it now. */
 static bool send_next(struct hx_redis_link *link, struct hx_redis_request *request)
 {
 	size_t end = request->call != NULL
@@ -397,7 +396,6 @@ static void load_scripts(struct hx_redis_link *link)
 		hx_connection_close(&link->connection.stream, NULL);
 }
 
-/* Send what can be sent. */
 void hx_redis_pipeline_pump(struct hx_redis_link *link)
 {
 	struct hx_redis_request *before = NULL;
@@ -459,7 +457,7 @@ static void ask_again(struct hx_redis_request *request, size_t first)
 	request->is_barred = true;
 }
 
-/* False: it was no reply. */
+/* False: not a valid reply. */
 static bool take_call_reply(
 	struct hx_redis_link *link, struct hx_redis_request *request, struct hapax_bytes reply,
 	bool *ret_elsewhere)
@@ -485,7 +483,7 @@ static bool take_call_reply(
 	return true;
 }
 
-/* What the reply to a unit comes to. False: it was no reply. */
+/* Apply the reply to a unit. False: not a valid reply. */
 static bool apply(
 	struct hx_redis_link *link, const struct hx_redis_unit *unit, enum hx_redis_verdict verdict,
 	bool *ret_elsewhere)
@@ -528,7 +526,6 @@ static bool take_group_reply(
 	return apply(link, unit, verdict, ret_elsewhere);
 }
 
-/* The first unit has its answer. */
 static void end_first(struct hx_redis_link *link, struct hapax_bytes reply, bool is_elsewhere)
 {
 	struct hx_redis_unit *unit = unit_at(link, 0);
@@ -553,7 +550,7 @@ static bool is_error(struct hapax_bytes reply)
 		(value.type == HX_RESP_ERROR || value.type == HX_RESP_BULK_ERROR);
 }
 
-/* How many units, from the first, the next reply is for. */
+/* How many units, from the first, the next reply answers. */
 static size_t joined_count(struct hx_redis_link *link)
 {
 	size_t count = 1;
@@ -586,7 +583,7 @@ static bool take_usual_reply(struct hx_redis_link *link, struct hapax_bytes repl
 	return is_good;
 }
 
-/* One whole reply to the first unit. False: the stream is of no use any more. */
+/* Take one whole reply to the first unit. False: the stream is unusable. */
 bool hx_redis_pipeline_take(struct hx_redis_link *link, struct hapax_bytes reply)
 {
 	struct hx_redis_unit unit = *unit_at(link, 0);
@@ -600,7 +597,7 @@ bool hx_redis_pipeline_take(struct hx_redis_link *link, struct hapax_bytes reply
 		is_good = take_call_reply(link, unit.request, reply, &is_elsewhere);
 	else if (unit.request != NULL)
 		is_good = take_group_reply(link, &unit, reply, &is_elsewhere);
-	/* A reply that makes no sense leaves its command without answer. */
+	/* A malformed reply leaves its command without an answer. */
 	if (is_good)
 		end_first(link, reply, is_elsewhere);
 	return is_good;
@@ -637,7 +634,7 @@ void hx_redis_pipeline_lose(struct hx_redis_link *link)
 		bool is_uncertain;
 		bool only_reads;
 
-		/* Whoever is told may ask for something at once, and look at what is in flight. */
+		/* A completion may submit at once and inspect the units in flight. */
 		link->unit_first = (link->unit_first + 1) % HX_REDIS_UNITS_MAX;
 		link->unit_count--;
 		if (request == NULL)
@@ -651,7 +648,7 @@ void hx_redis_pipeline_lose(struct hx_redis_link *link)
 			is_uncertain ? HAPAX_ERR_UNCERTAIN : HAPAX_ERR_UNAVAILABLE);
 		if (--request->in_flight > 0)
 			continue;
-		/* What comes behind an uncertain operation on the same key must not overtake it. */
+		/* Later operations must not overtake an uncertain one on the same key. */
 		if (request->is_uncertain && request->sent < request->count) {
 			fail_undecided(
 				request, request->sent, request->count - request->sent,

@@ -52,7 +52,7 @@ static bool next_integer(struct hapax_bytes *rest, int64_t *ret_integer)
 	return hx_resp_next(rest, &value) && hx_resp_integer(&value, ret_integer);
 }
 
-/* As next_integer; empty stands for absent. */
+/* Like next_integer; an empty text is absent. */
 static bool next_or(struct hapax_bytes *rest, int64_t absent, int64_t *ret_integer)
 {
 	struct hapax_bytes text;
@@ -71,7 +71,7 @@ static bool text_is(struct hapax_bytes text, const char *word)
 	return text.size == strlen(word) && memcmp(text.data, word, text.size) == 0;
 }
 
-/* The number of a word in a list of names; -1: none. Empty is the first. */
+/* The index of a word in a list of names; -1: none. An empty text is the first. */
 static int number_of(struct hapax_bytes text, const char *(*name)(int), int count)
 {
 	if (text.size == 0)
@@ -119,7 +119,7 @@ static bool next_word(
 	return *ret_number >= 0;
 }
 
-/* Of one of the two sizes, or none. */
+/* Hex text of one of the two sizes, or empty. */
 static bool next_hex(
 	struct hapax_bytes *rest, unsigned char *out, size_t size, size_t short_size,
 	uint32_t *ret_size)
@@ -210,7 +210,7 @@ bool hx_redis_record_read(
 		read_result(rest, &ret_record->result);
 }
 
-/* The record that the answer hands out, into the caller's buffer. */
+/* Copy the record of the answer into the caller's buffer. */
 static bool take_record(struct hapax_bytes *rest, struct hapax_op *op)
 {
 	struct hapax_record record;
@@ -292,7 +292,7 @@ static bool take_answer(struct hapax_bytes *rest, struct hapax_op *op)
 	return true;
 }
 
-/* How much room the record of an operation needs: have it. */
+/* Reserve the room that the record of an operation needs. */
 static enum hx_redis_verdict take_room(struct hapax_bytes *rest, struct hapax_op *op)
 {
 	int64_t size = 0;
@@ -310,7 +310,7 @@ static enum hx_redis_verdict take_room(struct hapax_bytes *rest, struct hapax_op
 	return HX_REDIS_AGAIN;
 }
 
-/* {'room', i, size}: of the i-th operation that was sent. */
+/* {'room', i, size}: for the i-th operation that was sent. */
 static enum hx_redis_verdict take_group_room(
 	struct hapax_bytes rest, struct hapax_op *ops, size_t count)
 {
@@ -335,7 +335,7 @@ static void fail_all(struct hapax_op *ops, size_t count, enum hapax_status statu
 
 /* ---------------------------------------------------------------- short replies */
 
-/* The record that a claim or check has made: all but its token and time is the caller's own. */
+/* The record that a claim or check made: all but its token and time comes from the caller. */
 static void made_record(const struct hapax_op *op, int64_t now_ms, struct hapax_record *ret)
 {
 	bool is_claim = op->type == HAPAX_OP_CLAIM;
@@ -365,7 +365,7 @@ static void made_record(const struct hapax_op *op, int64_t now_ms, struct hapax_
 	}
 }
 
-/* The token: there was no record, now there is one. */
+/* A token: there was no record, now there is one. */
 static bool take_token(int64_t token, int64_t now_ms, struct hapax_op *op)
 {
 	bool is_claim = op->type == HAPAX_OP_CLAIM;
@@ -446,7 +446,6 @@ enum hx_redis_verdict hx_redis_answers_next(struct hx_redis_answers *answers, st
 		return take_room(&answers->rest, op);
 	if (is_good)
 		return HX_REDIS_DECIDED;
-	/* It has no answer. */
 	hx_store_refuse(op, HAPAX_OK);
 	return HX_REDIS_BROKEN;
 }
@@ -469,7 +468,7 @@ enum hapax_status hx_redis_error_status(const struct hx_resp_value *error, bool 
 	static const struct {
 		const char *code;
 		enum hapax_status status;
-		bool is_gone; /* another server, or another session, may do better */
+		bool is_gone; /* another server or session may succeed */
 	} codes[] = {
 		{"OOM", HAPAX_ERR_LIMIT, false},
 		{"WRONGTYPE", HAPAX_ERR_CORRUPT, false},
@@ -495,7 +494,7 @@ enum hapax_status hx_redis_error_status(const struct hx_resp_value *error, bool 
 			return codes[i].status;
 		}
 	}
-	/* An error inside of a script: what it had done until then stays done. */
+	/* After an error inside a script, its earlier effects remain. */
 	return HAPAX_ERR_UNCERTAIN;
 }
 

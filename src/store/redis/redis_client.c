@@ -17,7 +17,7 @@
 #include "store/redis/pipeline.h"
 
 enum {
-	/* Memory for commands that is always there, and the most of it. */
+	/* Preallocated memory for commands, and its maximum. */
 	KEPT_SIZE = 256 * 1024,
 	OUTPUT_SIZE_MAX = 1 << 30,
 };
@@ -161,13 +161,13 @@ static void on_arrived(struct hx_task *task)
 		next = hx_request_queue_next(request);
 		add_request(client, request);
 	}
-	/* The first connection is made without being asked for. */
+	/* The first connection opens without a request. */
 	if (!client->is_opened && client->links[0]->connection.state == HX_REDIS_CONNECTION_CLOSED)
 		hx_redis_link_connect(client->links[0]);
 	pump(client);
 }
 
-/* Nobody waits for anything any more, but a question for the map of a Cluster may be on its way. */
+/* No caller waits any more, but a request for the map of a Cluster may be in progress. */
 static void end_own_calls(struct hx_redis_link *link)
 {
 	assert(link->client->cluster != NULL || (link->pending == NULL && link->unit_count == 0));
@@ -226,7 +226,7 @@ void hx_redis_client_close(struct hx_redis_client *client)
 		hx_redis_subscriber_done(&client->subscriber);
 		hx_redis_cluster_free(client);
 		hx_resolver_done(&client->resolver);
-		/* An answer of the resolver that nobody waits for. */
+		/* Consume a late answer of the resolver. */
 		hx_reactor_turn(&client->reactor, 0);
 		hx_reactor_done(&client->reactor);
 		client->has_reactor = false;
@@ -244,7 +244,7 @@ void hx_redis_client_close(struct hx_redis_client *client)
 	hx_buf_done(&client->encoder.member);
 }
 
-/* One, or one for each server of the Cluster that the URL names; more are found later. */
+/* One link, or one for each Cluster server in the URL; more are found later. */
 static enum hapax_status make_links(struct hx_redis_client *client)
 {
 	const struct hx_redis_place *place = client->place;

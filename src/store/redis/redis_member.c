@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_member.c - what a record is called in Redis.
+ * redis_member.c - the names of records in Redis.
  */
 #include "store/redis/redis_member.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_member.h - what a record is called in Redis, behind the prefix of its store.
+ * redis_member.h - the names of records in Redis, after the prefix of their store.
  *
- * Threads: any; the functions keep nothing.
+ * Threads: any; the functions keep no state.
  */
 #ifndef HX_STORE_REDIS_REDIS_MEMBER_H
 #define HX_STORE_REDIS_REDIS_MEMBER_H
@@ -24,8 +24,8 @@ enum hapax_status hx_redis_member_append(
 	struct hapax_bytes key);
 
 /*
- * Take a member apart. tenant and group are unescaped into scratch, of at least
- * 2 * HX_SCOPE_PART_SIZE_MAX bytes. False: nobody here made that name.
+ * Split a member. tenant and group are unescaped into scratch, of at least 2 *
+ * HX_SCOPE_PART_SIZE_MAX bytes. False: not a name of hapax.
  */
 bool hx_redis_member_split(
 	struct hapax_bytes member, unsigned char *scratch, struct hapax_bytes *ret_tenant,

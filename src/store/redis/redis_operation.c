@@ -24,20 +24,20 @@ enum {
 	CLAIM_ARGUMENTS = 7,
 	COMPLETE_ARGUMENTS = 9,
 
-	/* Of a usual operation, without its texts. */
+	/* Size of a usual operation without its texts. */
 	OP_SIZE = 512,
 
 	/* Texts of a record without its result. */
 	PEOPLE_SIZE_MAX = HX_OWNER_SIZE_MAX + HX_ERROR_TEXT_SIZE_MAX,
 
-	/* What most old values fit; more is asked for. */
+	/* Enough for most old values; the script asks for more. */
 	ROOM_FIRST = 4096,
 
 	/* Numbers, names and lengths of an answer, with and without its record. */
 	ANSWER_SIZE = 256,
 	RECORD_SIZE = 1024,
 
-	/* An error in place of answers. */
+	/* An error instead of answers. */
 	ERROR_SIZE_MAX = 4096,
 };
 
@@ -80,7 +80,7 @@ bool hx_redis_group_only_reads(const struct hapax_op *ops, size_t count)
 	return true;
 }
 
-/* The body that will be stored: one that is too large leaves a tombstone. */
+/* The body to store: one that is too large leaves a tombstone. */
 static struct hapax_bytes body_to_store(const struct hapax_result *result, uint64_t size_max)
 {
 	return result->body.size > size_max ? hx_bytes(NULL, 0) : result->body;
@@ -91,7 +91,7 @@ static size_t result_size(const struct hapax_op *op)
 	return op->result == NULL ? 0 : op->result->headers.size + op->result->body.size;
 }
 
-/* What the record takes that the operation hands out if it changes something. */
+/* The size of the record that the operation hands out if it changes something. */
 static size_t room_wanted(const struct hapax_op *op)
 {
 	if (may_ask(op))
@@ -127,7 +127,10 @@ size_t hx_redis_group_reply_size(const struct hapax_op *ops, size_t count)
 	return size;
 }
 
-/* Have room for the record. When the buffer cannot have all, the script decides with what it has. */
+/*
+ * Reserve room for the record. If the buffer cannot hold it, the script decides with the room
+ * there is.
+ */
 static enum hapax_status reserve_room(struct hapax_op *op, size_t wanted)
 {
 	if (op->record == NULL || (op->private_state & ROOM_IS_ALL))
@@ -140,7 +143,7 @@ static enum hapax_status reserve_room(struct hapax_op *op, size_t wanted)
 	return hx_buf_reserve(op->buf, wanted);
 }
 
-/* What the record's texts may take. */
+/* The room for the record's texts. */
 static size_t room_of(const struct hapax_op *op)
 {
 	size_t room = op->record == NULL ? 0 : op->buf->capacity;
@@ -194,7 +197,7 @@ static enum hapax_status put_hex(struct hapax_buf *buf, const unsigned char *dat
 	return hx_resp_put_bulk(buf, hx_bytes(text, 2 * size));
 }
 
-/* A duration; for ever is empty. */
+/* A duration; empty means forever. */
 static enum hapax_status put_span(struct hapax_buf *buf, int64_t span_ms)
 {
 	return span_ms == HAPAX_TTL_FOREVER ? hx_resp_put_text(buf, "")
@@ -228,7 +231,7 @@ static enum hapax_status put_result(
 	return status == HAPAX_OK ? hx_resp_put_bulk(buf, body) : status;
 }
 
-/* What an operation says beside its type, flags and room. */
+/* The arguments of an operation beside its type, flags and room. */
 struct arguments {
 	int64_t lease_ms;
 	int64_t ttl_ms;
@@ -264,7 +267,7 @@ static void gather(const struct hapax_op *op, struct arguments *out)
 	};
 }
 
-/* The same of a record to load; see operate.lua. */
+/* The same for a record to load; see operate.lua. */
 static void gather_load(const struct hapax_record *record, struct arguments *out)
 {
 	bool has_id = record->state == HAPAX_STATE_CLAIMED || record->state == HAPAX_STATE_PARKED;
@@ -376,7 +379,7 @@ static enum hapax_status put_flags(
 	return status == HAPAX_OK ? hx_resp_put_bulk(buf, hx_bytes(text, (size_t)size)) : status;
 }
 
-/* As claim.lua takes it. */
+/* In the format of claim.lua. */
 static enum hapax_status put_claim(
 	const struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *op)
 {
@@ -395,7 +398,7 @@ static enum hapax_status put_claim(
 	return status == HAPAX_OK ? hx_resp_put_bulk(buf, arguments.owner) : status;
 }
 
-/* As complete.lua takes it. */
+/* In the format of complete.lua. */
 static enum hapax_status put_complete(
 	const struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *op)
 {

@@ -14,13 +14,13 @@
 #include "base/buf.h"
 #include "base/thread.h"
 
-/* A command of which somebody waits for the reply. */
+/* A command whose caller waits for the reply. */
 struct hx_redis_call {
-	struct hapax_bytes command; /* whole */
+	struct hapax_bytes command; /* complete */
 	struct hapax_buf *reply;    /* the whole message; cleared first */
-	enum hapax_status status;   /* of the journey; an error reply is a reply */
+	enum hapax_status status;   /* of the transfer; an error reply is a reply */
 	struct hx_event done;
-	/* NULL: somebody waits for done. Otherwise it runs on the I/O thread. */
+	/* NULL: a caller waits for done. Otherwise it runs on the I/O thread. */
 	void (*fn)(struct hx_redis_call *call, void *context);
 	void *context;
 };
@@ -35,20 +35,20 @@ struct hx_redis_request {
 	int64_t deadline_ns;
 	int partition; /* of a call, or of the only operation in a Cluster */
 
-	/* The I/O thread's. */
-	size_t sent;       /* operations that were handed to the connection */
+	/* Used by the I/O thread only. */
+	size_t sent;       /* operations handed to the connection */
 	size_t in_flight;  /* commands that wait for their reply */
-	size_t again_from; /* operations to be sent again, for want of scripts; SIZE_MAX: none */
-	bool is_barred;    /* nothing more is sent until all that is in flight is answered */
-	bool is_overtaken; /* something behind again_from took effect */
-	bool is_uncertain; /* an answer got lost */
-	bool is_pending;   /* in the list of those that have something to send */
+	size_t again_from; /* operations to resend, for lack of scripts; SIZE_MAX: none */
+	bool is_barred;    /* send nothing until all commands in flight are answered */
+	bool is_overtaken; /* an operation after again_from took effect */
+	bool is_uncertain; /* an answer was lost */
+	bool is_pending;   /* in the list of requests to send */
 
 	/* In a Cluster; see cluster.c. */
 	struct hx_redis_request *parent;   /* the submit that this operation is part of */
 	struct hx_redis_request *follower; /* begun when this one is done */
-	unsigned hops;                     /* from server to server, without a pause */
-	bool asks; /* says ASKING first: the slot is on its way to the server */
+	unsigned hops;                     /* redirects in a row */
+	bool asks; /* sends ASKING first: the slot is moving to the server */
 };
 
 #endif

@@ -25,7 +25,7 @@ extern const char hx_redis_usual_lua[];
 
 enum { PARTS = 6, PREFIX_SIZE_MAX = 80 };
 
-/* What stands around the rules to make a function of them. */
+/* The text around the rules that makes them a function. */
 #define FUNCTION "local function operate(KEYS, ARGV)\n"
 #define END      "end\n"
 

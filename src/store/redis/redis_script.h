@@ -2,9 +2,9 @@
 /*
  * redis_script.h - the Lua scripts that run in the server, and the commands that run them.
  *
- * Every script has prelude.lua in front; those of the usual operations have it and operate.lua as
- * a function, for what is not so usual. The server names a script by the SHA-1 of its
- * text, which it tells when the script is loaded.
+ * Every script begins with prelude.lua. The scripts of the usual operations also contain
+ * operate.lua as a function, for the other cases. The server names a script by the SHA-1 of its
+ * text, which it returns when it loads the script.
  */
 #ifndef HX_STORE_REDIS_REDIS_SCRIPT_H
 #define HX_STORE_REDIS_REDIS_SCRIPT_H
@@ -36,16 +36,14 @@ struct hx_redis_scripts {
 enum hapax_status hx_redis_script_load(struct hapax_buf *buf, enum hx_redis_script script);
 
 /*
- * Begin EVALSHA: the books under prefix as its first keys, then record_count keys and,
- * with the time and the prefix, argument_count arguments are to follow. The time is now_ms,
- * or the server's when that is negative; it and the prefix come behind the keys: see
- * hx_redis_script_arguments().
+ * Begin EVALSHA with the books under prefix as its first keys. record_count keys follow, then the
+ * time and the prefix (hx_redis_script_arguments()), then argument_count arguments.
  */
 enum hapax_status hx_redis_script_begin(
 	struct hapax_buf *buf, const struct hx_redis_scripts *scripts, enum hx_redis_script script,
 	struct hapax_bytes prefix, size_t record_count, size_t argument_count);
 
-/* The first two arguments. */
+/* The first two arguments: now_ms, or the server's time if that is negative, and the prefix. */
 enum hapax_status hx_redis_script_arguments(
 	struct hapax_buf *buf, struct hapax_bytes prefix, int64_t now_ms);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_session.c - what is said to a server before the first operation.
+ * redis_session.c - the greeting: commands before the first operation.
  */
 #include "store/redis/redis_session.h"
 
@@ -21,11 +21,11 @@ enum step {
 	STEP_CREATE,
 	STEP_SET_EPOCH,
 	STEP_GET_EPOCH,
-	STEP_SCRIPT, /* and those behind it, in the order of enum hx_redis_script */
+	STEP_SCRIPT, /* and the following, in the order of enum hx_redis_script */
 };
 
 enum {
-	VERSION_MIN = 600, /* 6.0: effects of scripts are replicated, TIME may be asked for */
+	VERSION_MIN = 600, /* 6.0: replicates the effects of scripts, and allows TIME in them */
 };
 
 static enum hapax_status say(struct hapax_buf *buf, const char *const *words, size_t count)
@@ -95,7 +95,7 @@ enum hapax_status hx_redis_session_begin(struct hx_redis_session *session, struc
 		status = add_step(session, buf, steps[i]);
 	if (status == HAPAX_OK)
 		status = add_scripts(session, buf);
-	/* In a Cluster these lie on one of its servers: cluster.c asks for them. */
+	/* In a Cluster one server has these: cluster.c asks for them. */
 	if (status != HAPAX_OK || session->place->is_cluster)
 		return status;
 	if (session->clock != NULL)
@@ -112,7 +112,7 @@ enum hapax_status hx_redis_session_reload(struct hx_redis_session *session, stru
 	return add_scripts(session, buf);
 }
 
-/* "name:value" of INFO; false when it has no such line. */
+/* "name:value" of INFO; false: no such line. */
 static bool find_line(struct hapax_bytes info, const char *name, struct hapax_bytes *ret_value)
 {
 	const char *at = info.data;
@@ -189,7 +189,7 @@ void hx_redis_server_read(struct hx_redis_server *server, struct hapax_bytes inf
 			server->policy, sizeof(server->policy), "%.*s",
 			(int)(policy.size < sizeof(server->policy) ? policy.size : 31),
 			(const char *)policy.data);
-	/* volatile-* takes only keys with a time to live of the server's own; ours have none. */
+	/* volatile-* only evicts keys with a time to live in the server; ours have none. */
 	server->evicts =
 		line_number(info, "maxmemory") != 0 && strncmp(server->policy, "allkeys", 7) == 0;
 }
@@ -235,7 +235,7 @@ static enum hx_redis_session_result refuse_error(
 	return HX_REDIS_SESSION_REFUSED;
 }
 
-/* The whole of what the server is, judged. */
+/* Judge the server's properties. */
 static enum hx_redis_session_result judge(struct hx_redis_session *session, struct hapax_error *err)
 {
 	const struct hx_redis_server *server = &session->server;
@@ -280,7 +280,7 @@ static enum hx_redis_session_result judge(struct hx_redis_session *session, stru
 	return HX_REDIS_SESSION_REFUSED;
 }
 
-/* The value that CONFIG GET answers, if it does. */
+/* True if CONFIG GET answered, with that value. */
 static bool setting_is(struct hapax_bytes rest, const char *expected)
 {
 	struct hx_resp_value value;
@@ -308,7 +308,7 @@ static enum hx_redis_session_result take_script(
 
 	if (!hx_resp_text(value, &sha) || sha.size != HX_REDIS_SHA_SIZE)
 		return refuse_reply(err);
-	/* It is always the same; others read it. */
+	/* Write only a change: other threads read it. */
 	if (memcmp(session->scripts->sha[step - STEP_SCRIPT], sha.data, sha.size) != 0)
 		memcpy(session->scripts->sha[step - STEP_SCRIPT], sha.data, sha.size);
 	return HX_REDIS_SESSION_MORE;
@@ -365,7 +365,7 @@ static enum hx_redis_session_result redis_session_take(
 
 	if (!hx_resp_next(&rest, &value))
 		return refuse_reply(err);
-	/* Managed servers hide CONFIG; what it would say is then not promised. */
+	/* Managed servers hide CONFIG; its settings are then not promised. */
 	if (is_error(&value) && step != STEP_NAME && step != STEP_FSYNC && step != STEP_REWRITE)
 		return refuse_error(session, &value, err);
 	switch (step) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_session.h - what is said to a server before the first operation, behind the password:
- * what it is, and what can be promised on it.
+ * redis_session.h - the greeting after the password: the server's properties and its guarantee.
  *
- * All of it goes out at once and is answered in order. The same is said after every
- * reconnect, because another server may answer then.
+ * All commands are sent at once and answered in order. The greeting is repeated after every
+ * reconnect, because a different server may answer.
  */
 #ifndef HX_STORE_REDIS_REDIS_SESSION_H
 #define HX_STORE_REDIS_REDIS_SESSION_H
@@ -24,13 +23,13 @@ enum {
 	HX_REDIS_GUARANTEE_SIZE = 256,
 };
 
-/* What the server says of itself. */
+/* The properties that the server reports. */
 struct hx_redis_server {
 	unsigned version; /* major * 100 + minor */
 	bool is_master;
 	bool is_loading;
 	bool is_cluster;
-	bool evicts;       /* it may drop records when it is full */
+	bool evicts;       /* may drop records when it is full */
 	bool has_log;      /* append only file */
 	bool syncs_always; /* ... synced before each answer */
 	bool skips_sync;   /* ... but not while it is rewritten */
@@ -44,15 +43,15 @@ struct hx_redis_session {
 	bool must_exist;
 	bool must_be_durable; /* required, or promised before */
 	/*
-	 * A clock that a test drives stands in for the server's: its time is epoch_ms, which
-	 * the ledger keeps, plus the time since boot. NULL: the server's own.
+	 * A test clock replaces the server's. Its time is epoch_ms, which the ledger keeps, plus
+	 * the time since boot. NULL: the server's clock.
 	 */
 	const struct hapax_clock *clock;
 	int64_t epoch_ms;
 	struct hx_redis_server server;
 	bool is_durable;
 	char guarantee[HX_REDIS_GUARANTEE_SIZE];
-	/* Private: which replies are still to come. */
+	/* Private: replies still to come. */
 	unsigned steps[24];
 	unsigned step_count;
 	unsigned step_next;
@@ -64,13 +63,13 @@ enum hx_redis_session_result {
 	HX_REDIS_SESSION_REFUSED, /* err says why */
 };
 
-/* Append what is to be said. */
+/* Append the greeting. */
 enum hapax_status hx_redis_session_begin(struct hx_redis_session *session, struct hapax_buf *buf);
 
 /* Load the scripts again: the server has forgotten them. */
 enum hapax_status hx_redis_session_reload(struct hx_redis_session *session, struct hapax_buf *buf);
 
-/* One whole reply. More to say may be appended to buf. */
+/* Process one whole reply. May append more commands to buf. */
 enum hx_redis_session_result hx_redis_session_reply(
 	struct hx_redis_session *session, struct hapax_bytes reply, struct hapax_buf *buf,
 	struct hapax_error *err);
@@ -78,7 +77,7 @@ enum hx_redis_session_result hx_redis_session_reply(
 /* Read the reply to INFO. */
 void hx_redis_server_read(struct hx_redis_server *server, struct hapax_bytes info);
 
-/* Say in one sentence what the server's settings promise; true when it is durable. */
+/* Describe the promise of the server's settings in a sentence; true if it is durable. */
 bool hx_redis_guarantee(
 	const struct hx_redis_server *server, char guarantee[HX_REDIS_GUARANTEE_SIZE]);
 

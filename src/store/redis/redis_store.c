@@ -2,9 +2,9 @@
 /*
  * redis_store.c - "redis://", one ledger for many machines.
  *
- * Thin: submits go to the client (redis_client.c), which speaks to the server on a thread of
- * its own; the rules run there, as scripts. What is asked of the ledger as a whole
- * blocks the caller (redis_walk.c).
+ * Submits go to the client (redis_client.c), which talks to the server on its own thread. The
+ * rules run in the server, as scripts. Walks over the whole ledger block the caller
+ * (redis_walk.c).
  */
 #include "store/redis/redis_store.h"
 
@@ -37,8 +37,8 @@ static hapax_store_watch_fn redis_watch;
 	}
 
 /*
- * Whether answers survive a power cut depends on the server's settings. In a Cluster records
- * share neither a counter of tokens nor a server.
+ * The server's settings decide whether answers survive a power cut. In a Cluster, records share
+ * neither a token counter nor a server.
  */
 enum { ONE_SERVER = HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY };
 
@@ -106,7 +106,7 @@ static void redis_close(struct hapax_store *base)
 {
 	struct redis_store *store = downcast(base);
 
-	/* What is announced goes to what is detached. */
+	/* Announcements would reach a detached store. */
 	hx_redis_subscriber_mute(&store->client.subscriber);
 	hapax_store_detach(base);
 	hx_redis_client_close(&store->client);
@@ -123,7 +123,7 @@ static void redis_watch(struct hapax_store *base)
 	hx_redis_subscriber_want(&downcast(base)->client.subscriber);
 }
 
-/* What is counted by partitions cannot be limited over all of them. */
+/* Counts per partition cannot limit the total. */
 static enum hapax_status fit_cluster(struct hapax_store_options *options, struct hapax_error *err)
 {
 	if (options->keys_max != 0 || options->bytes_max != 0)
@@ -131,7 +131,7 @@ static enum hapax_status fit_cluster(struct hapax_store_options *options, struct
 			err, HAPAX_ERR_UNSUPPORTED, 0,
 			"a Redis Cluster has no limit of keys or bytes over all of its servers: give"
 			" none, and set maxmemory");
-	/* Twice its share: names are not spread evenly, and too late is better than too early. */
+	/* Twice its share: names are unevenly spread, and too late is better than too early. */
 	options->parked_max = options->parked_max / (HX_REDIS_PARTITIONS / 2) + 1;
 	return HAPAX_OK;
 }

@@ -9,12 +9,12 @@
 
 #include "net/system.h"
 
-/* See hapax_store_open(); redis_place.h says what a URL may hold. Blocks until it is connected. */
+/* See hapax_store_open() and, for the URL, redis_place.h. Blocks until connected. */
 enum hapax_status hx_redis_open(
 	const char *url, const char *path, const struct hapax_store_options *options,
 	struct hapax_store **ret_store, struct hapax_error *err);
 
-/* The same over a network of the caller's, which must outlive the store. For tests. */
+/* The same over the caller's network, which must outlive the store. For tests. */
 enum hapax_status hx_redis_open_on(
 	const struct hx_net *net, const char *url, const struct hapax_store_options *options,
 	struct hapax_store **ret_store, struct hapax_error *err);

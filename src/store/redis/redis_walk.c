@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_walk.c - what is asked of the ledger as a whole.
+ * redis_walk.c - operations on the whole ledger.
  */
 #include "store/redis/redis_walk.h"
 
@@ -16,13 +16,13 @@
 #include "wire/resp/resp_reply.h"
 
 enum {
-	/* A script that looks at so many records takes a millisecond or two. */
+	/* A script over this many records takes a millisecond or two. */
 	SCAN_COUNT_MAX = 200,
 	SWEEP_COUNT_MAX = 200,
 	ROWS_AT_ONCE = 64,
 	PARTITIONS_AT_ONCE = 64,
 
-	/* Results of one page; the last record may go beyond it. */
+	/* Results of one page; the last record may exceed it. */
 	PAGE_BYTES = 1024 * 1024,
 
 	COMMAND_SIZE_MAX = 1024 * 1024,
@@ -34,8 +34,8 @@ struct exchange {
 	struct hx_redis_client *client;
 	struct hapax_buf command;
 	struct hapax_buf reply;
-	enum hapax_status status; /* of making the command */
-	unsigned partition;       /* that is asked */
+	enum hapax_status status; /* of building the command */
+	unsigned partition;       /* the one to ask */
 	struct hx_redis_call call;
 };
 
@@ -98,7 +98,7 @@ static void say(struct exchange *exchange)
 		hx_redis_client_call_begin(exchange->client, exchange->partition, &exchange->call);
 }
 
-/* Wait for the reply; *ret_rest is behind the head of an array of *ret_count. */
+/* Wait for the reply; *ret_rest follows the head of an array of *ret_count. */
 static enum hapax_status hear(
 	struct exchange *exchange, struct hapax_bytes *ret_rest, int64_t *ret_count,
 	struct hapax_error *err)
@@ -134,22 +134,22 @@ static enum hapax_status ask(
 
 /* ---------------------------------------------------------------- all partitions */
 
-/* Exchanges with as many partitions as are asked at once. */
+/* Exchanges with the partitions that are asked at once. */
 struct round {
 	struct exchange exchanges[PARTITIONS_AT_ONCE];
 	unsigned first;
 	unsigned count;
 };
 
-/* Make the command for one partition. */
+/* Build the command for one partition. */
 typedef void prepare_fn(struct exchange *exchange, void *context);
 
-/* Take the reply; it is behind the head of an array of count. */
+/* Take the reply, from after the head of an array of count. */
 typedef enum hapax_status take_fn(
 	struct exchange *exchange, struct hapax_bytes rest, int64_t count, void *context,
 	struct hapax_error *err);
 
-/* Every reply is waited for, whatever the others said. */
+/* Wait for every reply, even after a failure. */
 static enum hapax_status run_round(
 	struct round *round, prepare_fn *prepare, take_fn *take, void *context,
 	struct hapax_error *err)
@@ -217,9 +217,8 @@ static bool next_text(struct hapax_bytes *rest, struct hapax_bytes *ret_text)
 /* ---------------------------------------------------------------- scan */
 
 /*
- * A cursor holds the last record that was looked at: the sizes of tenant, group and key
- * as two bytes each, the partition, then the three. With an empty key the partition is still
- * to begin.
+ * A cursor holds the last record seen: the sizes of tenant, group and key as two bytes each, the
+ * partition, then the three. An empty key means that the partition has not begun.
  */
 enum { PLACE_PARTITION = 6, PLACE_HEAD = 8 };
 
@@ -279,7 +278,7 @@ static bool read_place(
 	return true;
 }
 
-/* Where to begin, as ZRANGEBYLEX takes it: behind the cursor, or where the filter begins. */
+/* The start in the form of ZRANGEBYLEX: after the cursor, or where the filter begins. */
 static enum hapax_status put_start(
 	struct hapax_buf *start, const struct hapax_scan *scan, const struct hapax_cursor *cursor,
 	struct hapax_error *err)
@@ -317,7 +316,7 @@ static bool is_wanted(
 	return (scan->flags & HAPAX_SCAN_EXPIRED) || !hx_record_is_expired(record, now_ms);
 }
 
-/* Scope and key of the filter are known, and the record lies behind the last that has them. */
+/* The filter's scope and key are known, and the record lies after the last match. */
 static bool is_behind(const struct hapax_scan *scan, const struct hapax_record *record)
 {
 	return scan->tenant.size != 0 && scan->group.size != 0 &&
@@ -360,14 +359,14 @@ static enum hapax_status hand_out_page(
 			*ret_found = true;
 			stops = each(&record, context) != 0;
 		}
-		/* Stopped at the last one of all: the next call finds that out. */
+		/* If each stopped at the very last record, the next call notices the end. */
 	}
 	if (!stops && at_end.size != 0)
 		cursor->done = 1;
 	return HAPAX_OK;
 }
 
-/* A page of the partition at which the cursor stands. */
+/* Scan a page of the cursor's partition. */
 static enum hapax_status scan_page(
 	struct exchange *exchange, const struct hapax_scan *scan, struct hapax_cursor *cursor,
 	hapax_scan_fn *each, void *context, bool *ret_found, struct hapax_error *err)
@@ -427,7 +426,7 @@ static enum hapax_status take_card(
 	return HAPAX_OK;
 }
 
-/* The cursor goes to the next partition; from an empty one, to one that holds something. */
+/* Move the cursor to the next partition, or, from an empty one, to one with records. */
 static enum hapax_status next_partition(
 	struct hx_redis_client *client, bool is_empty, struct hapax_cursor *cursor,
 	struct hapax_error *err)
@@ -437,7 +436,7 @@ static enum hapax_status next_partition(
 	unsigned found = partition_count;
 	enum hapax_status status = HAPAX_OK;
 
-	/* If it cannot be found out, the next call tries again. */
+	/* If that is unknown, the next call retries. */
 	cursor->done = 0;
 	if (!is_empty && first < partition_count)
 		found = first;
@@ -467,7 +466,7 @@ enum hapax_status hx_redis_scan(
 	if (partition_of(cursor) >= partition_count)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the cursor is of another store");
 	exchange_init(&exchange, client);
-	/* Partitions may be empty: go on until there is something to hand out. */
+	/* Partitions may be empty: continue until a record is handed out. */
 	while (status == HAPAX_OK && !cursor->done && !has_found) {
 		status = scan_page(&exchange, scan, cursor, each, context, &has_found, err);
 		if (status == HAPAX_OK && cursor->done)
@@ -514,7 +513,7 @@ static enum hapax_status take_sweep(
 	return HAPAX_OK;
 }
 
-/* What is left of count_max, for one script. */
+/* The rest of count_max, for one script. */
 static size_t sweep_count(const struct hapax_sweep *sweep)
 {
 	size_t left = sweep->looked < sweep->count_max ? sweep->count_max - sweep->looked : 0;
@@ -522,7 +521,7 @@ static size_t sweep_count(const struct hapax_sweep *sweep)
 	return left < SWEEP_COUNT_MAX ? left : SWEEP_COUNT_MAX;
 }
 
-/* A little of every partition first; then those that have more, one after the other. */
+/* Sweep a little of every partition first, then the partitions with more, in turn. */
 enum hapax_status hx_redis_sweep(
 	struct hx_redis_client *client, struct hapax_sweep *sweep, struct hapax_error *err)
 {
@@ -577,7 +576,7 @@ enum hapax_status hx_redis_count(
 				add_integer(&exchange, (int64_t)rows[i].counts[k]);
 		}
 		status = ask(&exchange, &rest, &ignored, err);
-		/* Adding them again might count twice; counters may lose a second, not gain one. */
+		/* A repeat might count twice; counters may lose a second, but never gain one. */
 		if (status == HAPAX_ERR_UNCERTAIN)
 			status = HAPAX_OK;
 	}
@@ -586,7 +585,7 @@ enum hapax_status hx_redis_count(
 	return status;
 }
 
-/* A scope as hx_redis_scope_append() writes it; its names are unescaped into scratch. */
+/* Split a scope of hx_redis_scope_append(); its names are unescaped into scratch. */
 static bool split_scope(
 	struct hapax_bytes scope, unsigned char *scratch, struct hapax_counters *row)
 {
@@ -602,7 +601,7 @@ static bool split_scope(
 		hx_bytes(member, scope.size + 2), scratch, &row->tenant, &row->group, &key);
 }
 
-/* The rows of one hour. *ret_stops: the callback wants no more. */
+/* Hand out the rows of one hour. *ret_stops: the callback wants no more. */
 static bool hand_out_hour(
 	struct hapax_bytes rest, struct hapax_counters *row, struct hapax_stats *stats,
 	hapax_counters_fn *each, void *context, bool *ret_stops)
@@ -655,7 +654,7 @@ static void prepare_stats(struct exchange *exchange, void *context)
 	begin(exchange, HX_REDIS_STATS, 0);
 }
 
-/* The numbers of one partition, added to what stats has. */
+/* Add the numbers of one partition to stats. */
 static enum hapax_status take_stats(
 	struct exchange *exchange, struct hapax_bytes rest, int64_t count, void *context,
 	struct hapax_error *err)
@@ -696,7 +695,7 @@ enum hapax_status hx_redis_stats(
 		stats->skew_ms = stats->now_ms - clock->wall_ms(clock->context);
 		stats->keys = stats->claimed + stats->done + stats->failed + stats->parked;
 		stats->swept = atomic_load_explicit(&client->removed, memory_order_relaxed);
-		/* Decisions are counted in the first partition. */
+		/* The first partition counts the decisions. */
 		status = list_hours(&exchange, stats, each, context, err);
 	}
 	exchange_done(&exchange);

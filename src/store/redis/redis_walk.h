@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_walk.h - what is asked of the ledger as a whole: scan, statistics, sweep, counters.
+ * redis_walk.h - operations on the whole ledger: scan, statistics, sweep, counters.
  *
- * Each is a call, or several, that blocks the caller's thread and no other. A script
- * looks at a bounded number of records, so that the server serves others in between.
+ * Each makes one or more calls that block only the caller's thread. A script reads a bounded
+ * number of records, so that the server can serve others in between.
  */
 #ifndef HX_STORE_REDIS_REDIS_WALK_H
 #define HX_STORE_REDIS_REDIS_WALK_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * slot.c - where in a Redis Cluster a record lies.
+ * slot.c - the partition and slot of a record in a Redis Cluster.
  */
 #include "store/redis/slot.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * subscriber.c - a connection over which the server tells that records came to an end.
+ * subscriber.c - a connection on which the server reports the ends of records.
  */
 #include "store/redis/subscriber.h"
 
@@ -15,7 +15,7 @@
 enum {
 	RETRY_MS = 500,
 
-	/* A message: a state, a record's name, and little more. */
+	/* A state, a record's name, and little more. */
 	MESSAGE_SIZE_MAX = 16 * 1024,
 	INPUT_SIZE_MAX = 4 * 1024 * 1024,
 };
@@ -46,7 +46,7 @@ static void announce(struct hx_redis_subscriber *subscriber, struct hapax_bytes 
 		hapax_store_announce(subscriber->client->store, tenant, group, key);
 }
 
-/* ["message", channel, text] or ["pmessage", pattern, channel, text]; else nothing of interest. */
+/* ["message", channel, text] or ["pmessage", pattern, channel, text]; others are ignored. */
 static void subscriber_take(struct hx_redis_subscriber *subscriber, struct hapax_bytes message)
 {
 	struct hx_resp_value value;
@@ -103,7 +103,7 @@ static void on_idle(struct hx_redis_connection *connection)
 	connect_now(connection->context);
 }
 
-/* Of all partitions: what means something in a pattern is escaped. */
+/* The pattern of all partitions, with special characters escaped. */
 static enum hapax_status put_pattern(struct hapax_buf *buf, const char *prefix)
 {
 	enum hapax_status status = HAPAX_OK;

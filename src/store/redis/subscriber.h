@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * subscriber.h - a connection over which the server tells that records came to an end.
+ * subscriber.h - a connection on which the server reports the ends of records.
  *
- * The scripts publish it; see README.md. Every message is announced to those who watch the
- * store. What is said while there is no connection is not heard: whoever waits for a
- * record must also ask now and then.
+ * The scripts publish them; see README.md. Every message is announced to the store's watchers.
+ * Messages are lost while there is no connection, so waiters must also ask on a timer.
  *
- * Threads: the I/O thread of the client, but where it says so.
+ * Threads: the I/O thread of the client, except as noted.
  */
 #ifndef HX_STORE_REDIS_SUBSCRIBER_H
 #define HX_STORE_REDIS_SUBSCRIBER_H
@@ -19,7 +18,8 @@ struct hx_redis_client;
 
 struct hx_redis_subscriber {
 	struct hx_redis_client *client;
-	struct hx_redis_connection connection; /* closing it is told to hx_redis_client_stopped() */
+	struct hx_redis_connection
+		connection; /* hx_redis_client_stopped() is called when it closes */
 	struct hx_task want;
 	struct hx_task mute;
 	struct hx_event muted;
@@ -28,17 +28,17 @@ struct hx_redis_subscriber {
 	bool is_wanted;
 };
 
-/* NO_MEMORY: nothing was made. */
+/* NO_MEMORY: nothing was created. */
 enum hapax_status hx_redis_subscriber_init(
 	struct hx_redis_subscriber *subscriber, struct hx_redis_client *client);
 
 /* Its connection is closed. Does nothing for zeros. */
 void hx_redis_subscriber_done(struct hx_redis_subscriber *subscriber);
 
-/* Somebody watches the store. Threads: any. */
+/* The store has a watcher. Threads: any. */
 void hx_redis_subscriber_want(struct hx_redis_subscriber *subscriber);
 
-/* Announce nothing any more, from the return of this on. Threads: any; blocks. */
+/* Announce nothing after this returns. Threads: any; blocks. */
 void hx_redis_subscriber_mute(struct hx_redis_subscriber *subscriber);
 
 #endif
