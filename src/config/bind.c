@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bind.c - from trees, variables and options to structs, by the schema.
+ * bind.c - fill the structs from trees, variables and options, by the schema.
  *
- * A value is read from every place that has it, the weakest first: what is overruled
- * must be right, too, or it would surprise whoever takes the stronger one away. Settings
- * are bound in the order of the table and not of the files, so that `defaults` are known
- * before the first scope.
+ * Every source of a value is read, the weakest first. An overruled value must be valid, too, or its
+ * fault would show only when the stronger one is removed. Settings are bound in the order of the
+ * table, not of the files, so that `defaults` are known before the first scope.
  */
 #include "config/bind.h"
 
@@ -23,11 +22,11 @@ struct frame {
 	const struct hx_section *section;
 	void *object;
 	const char *path;                       /* "listen."; "" at the top */
-	const struct hx_yaml_node *const *maps; /* what the files have of it */
+	const struct hx_yaml_node *const *maps; /* its maps in the files */
 	size_t map_count;
 	const void *defaults; /* for lists that inherit */
-	bool is_item;         /* of a list: neither variables nor options speak of it */
-	bool is_filled;       /* what is not given stays as it is */
+	bool is_item;         /* of a list: no variable or option applies */
+	bool is_filled;       /* values not given stay unchanged */
 };
 
 static void bind_section(const struct frame *frame);
@@ -62,7 +61,7 @@ static void check_names(const struct frame *frame, const struct hx_yaml_node *ma
 	}
 }
 
-/* Whether node is of the kind that the setting takes; false after saying so. */
+/* Is node of the kind that the setting takes? False after reporting a fault. */
 static bool check_kind(
 	const struct frame *frame, const struct hx_setting *setting,
 	const struct hx_yaml_node *node, enum hx_yaml_kind kind)
@@ -81,7 +80,7 @@ static bool check_kind(
 	return false;
 }
 
-/* As check_kind(), but an item has no reason to be empty: a dash too many, or a forgotten map. */
+/* Like check_kind(), but an empty item is a fault: an extra dash or a forgotten map. */
 static bool check_item(
 	const struct frame *frame, const struct hx_setting *setting,
 	const struct hx_yaml_node *node)
@@ -96,13 +95,13 @@ static bool check_item(
 
 /* ------------------------------------------------------------------ weight */
 
-/* Of a setting: does the file that is asked about say it, and who has more weight? */
+/* Does the file in question give a setting, and which source overrules it? */
 struct weight {
 	bool is_said;
-	char by[256]; /* "": nobody */
+	char by[256]; /* "": none */
 };
 
-/* Somebody says it, the weakest first. */
+/* Note a source that gives the setting, the weakest first. */
 static void weigh(const struct frame *frame, const char *by, struct weight *weight)
 {
 	if (by == frame->bind->asked)
@@ -137,7 +136,7 @@ static void read_value(
 		hx_fault(frame->bind->faults, status, place, "%s: %s", setting->name, why);
 }
 
-/* a,b,c: how a list is written in a variable. */
+/* Read a,b,c: the form of a list in a variable. */
 static void read_texts(
 	const struct frame *frame, const struct hx_setting *setting, const char *value,
 	const struct hx_place *place)
@@ -180,7 +179,7 @@ static void read_given(
 		read_value(frame, setting, hapax_bytes_from_text(value), &place, frame->object);
 }
 
-/* The documents' own name is the weakest, the one that names section and key the strongest. */
+/* The documents' own name is the weakest; the name with section and key is the strongest. */
 static void read_variables(
 	const struct frame *frame, const struct hx_setting *setting, struct weight *weight)
 {
@@ -218,7 +217,7 @@ static void read_options(
 	}
 }
 
-/* What counts more than files, and who had the last word. */
+/* Read the sources that overrule files, and note the strongest. */
 static void read_stronger(
 	const struct frame *frame, const struct hx_setting *setting, struct weight *weight)
 {
@@ -259,7 +258,7 @@ static void bind_value(const struct frame *frame, const struct hx_setting *setti
 
 /* ------------------------------------------------------------------ lists */
 
-/* Of texts: the last file that has it counts. */
+/* Bind a list of texts: the last file that has it counts. */
 static void bind_texts(const struct frame *frame, const struct hx_setting *setting)
 {
 	unsigned char *object = frame->object;
@@ -328,8 +327,9 @@ static bool is_runtime(const char *name)
 }
 
 /*
- * Of maps: those of all files, one after the other; but what a daemon was told while it ran is
- * the whole list, or nothing could be taken out of one. Of an item that inherits, its own or none.
+ * Bind a list of maps: the items of all files, in order. The runtime file instead replaces the
+ * whole list; otherwise nothing could be removed from it. An item that inherits has its own list or
+ * none.
  */
 static void bind_list(const struct frame *frame, const struct hx_setting *setting)
 {

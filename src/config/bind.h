@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bind.h - from trees, variables and options to structs, by the schema.
+ * bind.h - fill the structs from trees, variables and options, by the schema.
  *
  * Threads: one at a time.
  */
@@ -13,10 +13,10 @@
 #include "config/schema/schema.h"
 #include "config/yaml.h"
 
-/* The file that was named, and what conf.d may have. */
+/* The named file, and those of conf.d. */
 enum { HX_BIND_TREES_MAX = 100 };
 
-/* Where values come from; of a value that several have the last one counts. */
+/* The sources of values; if several have a value, the last one counts. */
 struct hx_bind {
 	struct hx_config_arena *arena;
 	struct hx_faults *faults;
@@ -25,16 +25,13 @@ struct hx_bind {
 	hx_config_variable_fn *variable; /* or NULL */
 	const struct hx_config_option *options;
 	size_t option_count;
-	/* NULL: nobody asks what has more weight than this file, by name, which is in trees. */
+	/* Report what overrules this file, given by its name in trees. NULL: no report. */
 	const char *asked;
 	hx_config_overruled_fn *overruled;
 	void *context;
 };
 
-/*
- * Fill config, which is zero. What is wrong is told to faults; config may be used only
- * if nothing was.
- */
+/* Fill config, which is zero. Faults go to faults; config may be used only if there are none. */
 void hx_bind_run(const struct hx_bind *bind, struct hx_config *config);
 
 #endif

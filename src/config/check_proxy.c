@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check_proxy.c - what texts of the proxy's routes must look like.
+ * check_proxy.c - check texts of the proxy's routes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -27,12 +27,12 @@ static bool is_one_of(const char *text, const char *const *names)
 
 bool hx_config_check_method(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
-	/* Nobody sends a key with these, and a kept response would be a cache without rules. */
+	/* Clients send no key with these, and stored responses would be a cache without rules. */
 	static const char *const safe[] = {"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", NULL};
 
 	if (!hx_http1_is_token(hapax_bytes_from_text(text)))
 		return fail(why, "is no method");
-	/* Methods are what they are in capital letters; post is another one. */
+	/* Methods are case-sensitive: post is not POST. */
 	if (strpbrk(text, "abcdefghijklmnopqrstuvwxyz") != NULL)
 		return fail(why, "is not in capital letters");
 	return !is_one_of(text, safe) || fail(why, "is for requests without effect, which pass");
@@ -61,7 +61,7 @@ bool hx_config_check_cookie(const char *text, char why[HX_SETTING_WHY_SIZE])
 
 bool hx_config_check_replay_field(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
-	/* For one client, one moment or one connection; or ours. */
+	/* Specific to one client, moment or connection; or set by hapax. */
 	static const char *const never[] = {
 		"Set-Cookie",
 		"Set-Cookie2",

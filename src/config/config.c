@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config.c - a config: made of files, variables and options, shared, released.
+ * config.c - load a config from files, variables and options; share and release it.
  */
 #include "config/config.h"
 
@@ -19,7 +19,7 @@
 #include "config/complete/complete.h"
 #include "config/yaml.h"
 
-/* What a struct hx_config is part of. */
+/* Contains a struct hx_config. */
 struct owned {
 	struct hx_config config; /* first: a pointer to one is a pointer to the other */
 	_Atomic uint32_t owners;
@@ -52,7 +52,7 @@ struct files {
 	const char *names[HX_BIND_TREES_MAX]; /* of conf.d */
 	size_t name_count;
 	bool is_full;
-	const char *runtime; /* the name of the tree that stands for 99-runtime.yaml; or NULL */
+	const char *runtime; /* the name of the tree for 99-runtime.yaml; or NULL */
 };
 
 static void read_text(struct files *files, const char *path, struct hapax_bytes text)
@@ -70,7 +70,7 @@ static void read_text(struct files *files, const char *path, struct hapax_bytes 
 		files->trees[files->tree_count++] = tree;
 }
 
-/* What is asked about is known by the name that its tree has. */
+/* The file in question is identified by the name of its tree. */
 static void read_runtime(struct files *files, const char *path, struct hapax_bytes text)
 {
 	size_t count = files->tree_count;
@@ -80,7 +80,7 @@ static void read_runtime(struct files *files, const char *path, struct hapax_byt
 		files->runtime = files->trees[count]->place.name;
 }
 
-/* What an error of a file says beside its name, which the place has already. */
+/* The message of a file error without the name, which the place already has. */
 static const char *without_name(const char *message, const char *path)
 {
 	size_t size = strlen(path);
@@ -119,7 +119,7 @@ static bool is_config_name(const char *name)
 	static const char suffix[] = ".yaml";
 	size_t size = strlen(name);
 
-	/* Names that begin with a dot are editors' and package managers' leftovers. */
+	/* Names with a leading dot are leftovers of editors and package managers. */
 	return size >= sizeof(suffix) && name[0] != '.' &&
 		strcmp(name + size - strlen(suffix), suffix) == 0;
 }
@@ -130,7 +130,7 @@ static int note_name(void *arg, const char *name)
 
 	if (!is_config_name(name))
 		return 0;
-	/* One place is that of the file itself. */
+	/* One slot is for the file itself. */
 	if (files->name_count == HX_BIND_TREES_MAX - 1) {
 		files->is_full = true;
 		return 1;
@@ -143,7 +143,7 @@ static int note_name(void *arg, const char *name)
 	return 0;
 }
 
-/* As if it were there. */
+/* Add the runtime file as if it existed. */
 static int note_runtime(struct files *files)
 {
 	for (size_t i = 0; i < files->name_count; i++) {
@@ -153,7 +153,7 @@ static int note_runtime(struct files *files)
 	return note_name(files, HX_CONFIG_RUNTIME_NAME);
 }
 
-/* conf.d beside the file: in order of the names, so that 99-runtime.yaml has the last word. */
+/* Read conf.d beside the file in name order, so that 99-runtime.yaml has the last word. */
 static void read_folder(struct files *files, const char *path, const struct hapax_bytes *runtime)
 {
 	const char *slash = strrchr(path, '/');
@@ -215,7 +215,7 @@ static void load(
 	bind.overruled = source->overruled;
 	bind.context = source->context;
 
-	/* Of a file that is no YAML the rest is worth checking all the same. */
+	/* Even if one file is not YAML, check the rest. */
 	hx_bind_run(&bind, &owned->config);
 	if (faults->count > 0)
 		return;
@@ -298,7 +298,7 @@ bool hx_config_find(
 		const char *begin = places[i].variable == NULL ? "" : variable(places[i].variable);
 		int size;
 
-		/* A folder that is not absolute counts for nothing (XDG Base Directory). */
+		/* A relative folder is ignored (XDG Base Directory). */
 		if (begin == NULL || (places[i].variable != NULL && begin[0] != '/'))
 			continue;
 		size = snprintf(
@@ -328,7 +328,7 @@ struct hx_config *hx_config_current_keep(struct hx_config_current *current)
 {
 	struct hx_config *config;
 
-	/* Under the lock nobody can release the last owner between load and keep. */
+	/* Under the lock the last owner cannot release it between load and keep. */
 	hx_lock_acquire(&current->lock);
 	config = hx_config_keep(atomic_load_explicit(&current->config, memory_order_relaxed));
 	hx_lock_release(&current->lock);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config.h - what the daemon was told to do, read once and never changed.
+ * config.h - the configuration of the daemon, read once and never changed.
  *
- * A setting comes from the first of: an option of the command line, the environment
- * (HAPAX_LISTEN_GATEWAY, IDEMPOTENCY_TTL), the files, the default. Files are YAML:
- * the one that was named, then conf.d/NAME.yaml beside it in the order of the names;
- * of a setting that several have the last one counts, routes and scopes add up. What
- * can be set, with type, range, default and meaning, is one table (schema.h), from
- * which the reader, `hapax config dump` and `hapax config schema` are made.
+ * A setting comes from the first of: a command line option, the environment (HAPAX_LISTEN_GATEWAY,
+ * IDEMPOTENCY_TTL), the files, the default. Files are YAML: the named one, then conf.d/NAME.yaml
+ * beside it in name order. If several have a setting, the last one counts; routes and scopes add
+ * up. One table (schema.h) lists all settings with type, range, default and meaning. The reader,
+ * `hapax config dump` and `hapax config schema` use it.
  *
- * A config is whole or it is not there: what is unknown, twice or out of range is
- * refused with its place, and a reload that fails leaves the old one in force.
+ * A config is complete or absent: unknown, duplicate and out-of-range settings are refused with
+ * their place, and a failed reload leaves the old config in force.
  *
  *	struct hx_config_source source = {.path = "hapax.yaml", .variable = getenv_fn};
  *
@@ -19,8 +18,8 @@
  *	route = hx_config_route_find(config, path, type, source_attribute);
  *	scope = hx_config_scope_find(config, tenant, group);
  *
- * Threads: a config is immutable, and any number of threads may read it; keep and
- * release from any thread. Everything that it points at lives as long as it does.
+ * Threads: a config is immutable, and any number of threads may read it; keep and release from any
+ * thread. Everything that it points at lives as long as it does.
  */
 #ifndef HX_CONFIG_H
 #define HX_CONFIG_H
@@ -45,11 +44,11 @@
 
 struct hx_io;
 
-/* Where a door listens. */
+/* The address of a door. */
 struct hx_config_door {
 	bool is_off;
 	struct hx_endpoint endpoint;
-	const char *text; /* as it was written */
+	const char *text; /* as written */
 };
 
 struct hx_config_listen {
@@ -59,7 +58,7 @@ struct hx_config_listen {
 	struct hx_config_door admin;
 };
 
-/* Doors that may speak TLS; a new one has a row in tls_doors.c, and in schema_tls.c. */
+/* Doors that may use TLS. To add one, add a row to tls_doors.c and schema_tls.c. */
 enum hx_config_tls_index {
 	HX_CONFIG_TLS_GATEWAY,
 	HX_CONFIG_TLS_PROXY,
@@ -75,7 +74,7 @@ enum hx_config_client_auth {
 	HX_CONFIG_CLIENT_AUTH_REQUIRED = 3,
 };
 
-/* What a door has of its own; "": as all. */
+/* The settings of one door; "": those of all doors. */
 struct hx_config_tls_door {
 	bool enabled;
 	const char *certificate;
@@ -84,7 +83,7 @@ struct hx_config_tls_door {
 	enum hx_config_client_auth client_auth;
 };
 
-/* As it was written; hx_config_tls_options() tells what it comes to. */
+/* As written; hx_config_tls_options() gives the result. */
 struct hx_config_tls {
 	const char *certificate;
 	const char *key;
@@ -99,18 +98,18 @@ enum hx_config_sync {
 	HX_CONFIG_SYNC_UNSAFE_INTERVAL = 1,
 };
 
-/* Of a size: it follows from the memory that there is, see hx_config_memory_plan(). */
+/* A size derived from the available memory, see hx_config_memory_plan(). */
 #define HX_CONFIG_AUTO UINT64_MAX
 
 struct hx_config_memory {
-	uint64_t limit;     /* that the rest follows from; or HX_CONFIG_AUTO */
+	uint64_t limit;     /* base of the other sizes; or HX_CONFIG_AUTO */
 	uint64_t listeners; /* for all doors together; 0: no limit; or HX_CONFIG_AUTO */
 };
 
 struct hx_config_store {
 	const char *url;    /* never empty */
-	bool is_default;    /* nobody named it: its folder may have to be made */
-	uint64_t max_bytes; /* 0: no limit, as the next one; or HX_CONFIG_AUTO */
+	bool is_default;    /* not configured: its folder may have to be created */
+	uint64_t max_bytes; /* 0: no limit, also below; or HX_CONFIG_AUTO */
 	uint64_t max_keys;
 	uint64_t max_keys_per_tenant; /* 0: no limit; see serve/daemon/tenant_keys.h */
 	uint64_t max_result;
@@ -118,45 +117,45 @@ struct hx_config_store {
 	uint64_t segment_bytes;
 	enum hapax_evict evict;
 	enum hx_config_sync sync;
-	int64_t unsafe_interval_ms; /* counts only with sync UNSAFE_INTERVAL */
+	int64_t unsafe_interval_ms; /* used only with sync UNSAFE_INTERVAL */
 	int64_t max_clock_step_ms;
 	int64_t timeout_ms;
 	int64_t cleanup_interval_ms;
-	const char *journal;       /* of what goes on while it is away; "": nothing does */
-	int64_t near_cache_ms;     /* how long what is done is answered from memory; 0: never */
-	int64_t max_clock_skew_ms; /* above it /readyz says so */
+	const char *journal;   /* of keys that run while the store is unavailable; "": none run */
+	int64_t near_cache_ms; /* how long done keys are answered from memory; 0: never */
+	int64_t max_clock_skew_ms; /* /readyz reports a larger one */
 };
 
-/* Where requests go, and how connections to it are kept. */
+/* The target of requests, and its connection pool. */
 struct hx_config_upstream {
-	const char *url; /* of routes that name none; "": there is none */
+	const char *url; /* for routes that name none; "": none */
 	int64_t connect_timeout_ms;
-	int64_t idle_timeout_ms;  /* a pooled connection that nobody uses is closed */
-	uint64_t max_connections; /* to one upstream, by all loops together; 0: no limit */
-	uint64_t max_idle;        /* of them, kept open by each loop while idle */
+	int64_t idle_timeout_ms;  /* an unused pooled connection is closed */
+	uint64_t max_connections; /* to one upstream, over all loops; 0: no limit */
+	uint64_t max_idle;        /* of these, kept open by each loop */
 };
 
 /* Limits of every HTTP door. Sizes in bytes; a count of 0 is no limit. */
 struct hx_config_http {
-	uint64_t max_connections;             /* of the gateway, and as many of the proxy */
+	uint64_t max_connections;             /* of the gateway, and the same again of the proxy */
 	uint64_t max_connections_per_address; /* of the peer */
-	uint64_t max_requests;                /* in progress at a time, by all loops together */
+	uint64_t max_requests;                /* in progress, over all loops */
 	uint64_t max_requests_per_address;    /* of these */
 	uint64_t max_requests_per_tenant;     /* of these */
-	uint64_t max_temp_bytes;              /* of bodies in temporary files, all together */
+	uint64_t max_temp_bytes;              /* of bodies in temporary files, in total */
 	uint64_t max_line;                    /* the request line */
 	uint64_t max_head;                    /* the request line and all fields */
 	uint64_t max_fields;
 	uint64_t max_body;
-	uint64_t max_body_memory; /* of a body above this the rest goes to a temporary file */
+	uint64_t max_body_memory; /* the rest of a larger body goes to a temporary file */
 	uint64_t max_batch;       /* events in one request */
 	int64_t head_timeout_ms;  /* from the first byte to the end of the head */
-	int64_t body_timeout_ms;  /* a credit: each 4 KiB of a body give 1 s back, up to it */
-	int64_t send_timeout_ms;  /* with less than 4 KiB of the reply taken each second */
+	int64_t body_timeout_ms;  /* a credit: each 4 KiB of a body restore 1 s, up to this */
+	int64_t send_timeout_ms;  /* while the peer reads less than 4 KiB of the reply per second */
 	int64_t idle_timeout_ms;  /* of a connection between two requests */
 	const char *const *trusted_proxies;
 	size_t trusted_count;
-	const struct hx_network *trusted; /* the same, read */
+	const struct hx_network *trusted; /* the same, parsed */
 };
 
 enum hx_config_on_store_failure {
@@ -164,21 +163,21 @@ enum hx_config_on_store_failure {
 	HX_CONFIG_ON_STORE_FAILURE_CONTINUE = 1,
 };
 
-/* How long keys of a type of events are kept; the first row that matches counts. */
+/* How long keys of an event type are kept; the first matching row counts. */
 struct hx_config_type {
 	const char *type; /* exact, or a prefix that ends with '*' */
 	int64_t ttl_ms;
 };
 
-/* Settings of a scope, complete: what was not given is from `defaults`. */
+/* Settings of a scope, complete: values not given come from `defaults`. */
 struct hx_config_scope {
-	const char *scope;  /* as it was written: "acme/payments" */
+	const char *scope;  /* as written: "acme/payments" */
 	const char *tenant; /* "*": any */
 	const char *group;
-	bool enabled;   /* false: everything runs, nothing is asked or kept (D7) */
+	bool enabled;   /* false: everything runs, the store is not used (D7) */
 	int64_t ttl_ms; /* or HAPAX_TTL_FOREVER */
 	int64_t lease_ms;
-	int64_t max_run_ms; /* of HTTP doors: how long an upstream may take */
+	int64_t max_run_ms; /* HTTP doors: how long an upstream may take */
 	int64_t wait_ms;
 	enum hapax_on_lapse on_lapse;
 	enum hapax_on_mismatch on_mismatch;
@@ -186,10 +185,10 @@ struct hx_config_scope {
 	enum hx_config_on_store_failure on_store_failure;
 	const struct hx_config_type *types;
 	size_t type_count;
-	struct hx_place place; /* where it is written; of `defaults` nowhere */
+	struct hx_place place; /* where it is written; none for `defaults` */
 };
 
-/* An upstream's URL, taken apart. */
+/* An upstream's URL, parsed. */
 struct hx_config_target {
 	bool is_tls;
 	struct hx_endpoint endpoint; /* with the scheme's port if none was given */
@@ -199,47 +198,47 @@ struct hx_config_target {
 
 enum hx_config_fingerprint {
 	HX_CONFIG_FINGERPRINT_DATA = 0, /* SHA-256 of the data */
-	HX_CONFIG_FINGERPRINT_NONE = 1, /* a changed payload is not noticed */
+	HX_CONFIG_FINGERPRINT_NONE = 1, /* a changed payload goes unnoticed */
 };
 
-/* What makes two events or messages the same, and whose keys they are. */
+/* How events or messages are keyed: what makes two of them duplicates, and the scope. */
 struct hx_config_keying {
 	const char *
-		key; /* the strategy's text; of messages "": the usual places, see hapax/source.h */
+		key; /* the strategy's text; messages: "" is the usual places, see hapax/source.h */
 	const char *const *include;
 	size_t include_count;
 	const char *const *exclude;
 	size_t exclude_count;
 	enum hapax_canonical canonical;
 	enum hx_config_fingerprint fingerprint;
-	const char *tenant;      /* "": "default", as group */
-	const char *tenant_from; /* "": not from the event, as group_from */
+	const char *tenant;      /* "": "default"; group too */
+	const char *tenant_from; /* "": not from the event; group_from too */
 	const char *group;
 	const char *group_from;
 };
 
-/* What the gateway does with events of some kind. The first route that matches counts. */
+/* How the gateway handles some events. The first matching route counts. */
 struct hx_config_route {
 	const char *name;         /* for metrics and logs; unique */
 	const char *path;         /* prefix, by whole segments; begins with '/' */
 	const char *loose_path;   /* its loosest form */
 	const char *const *types; /* exact, or a prefix that ends with '*'; none: every type */
 	size_t type_count;
-	const char *const *sources; /* the same of the event's source */
+	const char *const *sources; /* the same for the event's source */
 	size_t source_count;
-	const char *upstream; /* URL; that of `upstream` if it has none of its own */
+	const char *upstream; /* URL; default: that of `upstream` */
 	struct hx_config_target target;
 	struct hx_config_keying keying;
-	/* Made of the above and of the scope's on_missing; thread-safe. */
+	/* Made from the above and the scope's on_missing; thread-safe. */
 	const struct hapax_key_strategy *strategy;
-	/* The scope of every event of the route, or NULL: it comes from the event. */
+	/* The scope of every event of the route; NULL: it comes from the event. */
 	const struct hx_config_scope *scope;
-	struct hx_place place; /* where it is written; line 0: it was made of `upstream` */
+	struct hx_place place; /* where it is written; line 0: made from `upstream` */
 };
 
 /* The answer to the OPTIONS handshake of the webhook specification. */
 struct hx_config_webhook {
-	const char *const *allowed_origins; /* "*": any; none: no consent is given */
+	const char *const *allowed_origins; /* "*": any; none: consent is refused */
 	size_t allowed_origin_count;
 	uint64_t allowed_rate; /* requests a minute; 0: "*" */
 };
@@ -250,7 +249,7 @@ struct hx_config_gateway {
 	size_t route_count;
 };
 
-/* Statuses, as they are written: "409", "5xx"; what is exact counts before its class. */
+/* Statuses as written: "409", "5xx"; an exact status overrules its class. */
 struct hx_config_outcomes {
 	const char *const *ok;
 	size_t ok_count;
@@ -265,23 +264,23 @@ struct hx_config_outcomes {
 /* The statuses of a final response. */
 enum { HX_CONFIG_STATUS_MIN = 200, HX_CONFIG_STATUS_MAX = 599 };
 
-/* What the proxy does with requests of some paths. The first route that matches counts. */
+/* How the proxy handles requests to some paths. The first matching route counts. */
 struct hx_config_proxy_route {
 	const char *name;       /* for metrics and logs; unique */
 	const char *path;       /* prefix, by whole segments; begins with '/' */
 	const char *loose_path; /* its loosest form */
-	const char *upstream;   /* URL; that of `upstream` if it has none of its own */
+	const char *upstream;   /* URL; default: that of `upstream` */
 	struct hx_config_target target;
-	const char *const *methods; /* whose requests are run once; the others pass */
+	const char *const *methods; /* requests that run once; others pass */
 	size_t method_count;
-	const char *header;     /* with the key */
+	const char *header;     /* that carries the key */
 	bool required;          /* requests without a key are refused */
 	const char *credential; /* "auto", "none" or "header:NAME" */
 	const char *const *credential_cookies;
 	size_t credential_cookie_count;
-	const char *const *fingerprint_headers; /* that choose an account */
+	const char *const *fingerprint_headers; /* headers that choose an account */
 	size_t fingerprint_header_count;
-	const char *tenant; /* "": "default", as group */
+	const char *tenant; /* "": "default"; group too */
 	const char *group;
 	int64_t ttl_ms; /* 0: the scope's */
 	int64_t wait_ms;
@@ -289,10 +288,10 @@ struct hx_config_proxy_route {
 	const char *const *replay_headers;
 	size_t replay_header_count;
 	struct hx_config_outcomes outcomes;
-	/* Made of them, by status less STATUS_MIN: enum hapax_run_outcome; -1: as it is by default. */
+	/* Made from them, by status minus STATUS_MIN: enum hapax_run_outcome; -1: the default. */
 	const signed char *outcome_table;
 	const struct hx_config_scope *scope;
-	struct hx_place place; /* where it is written; line 0: it was made of `upstream` */
+	struct hx_place place; /* where it is written; line 0: made from `upstream` */
 };
 
 struct hx_config_proxy {
@@ -301,34 +300,34 @@ struct hx_config_proxy {
 	size_t route_count;
 };
 
-/* Who may come in by the Redis protocol. */
+/* A user of the Redis protocol. */
 struct hx_config_resp_user {
 	const char *name;
 	const char *password_sha256; /* 64 digits */
-	const char *tenant;          /* "": "default", as group */
+	const char *tenant;          /* "": "default"; group too */
 	const char *group;
 	struct hx_place place;
 };
 
 struct hx_config_resp {
-	uint64_t max_connections; /* 0: no limit, as the next one */
+	uint64_t max_connections; /* 0: no limit, also below */
 	uint64_t max_connections_per_address;
-	int64_t idle_timeout_ms; /* since the last whole command; 0: none */
+	int64_t idle_timeout_ms; /* since the last complete command; 0: none */
 	bool allow_flush;
 	bool test_commands;
-	const struct hx_config_resp_user *users; /* none: everybody */
+	const struct hx_config_resp_user *users; /* none: every client may connect */
 	size_t user_count;
 };
 
 /*
- * Messages of a broker, taken by the daemon and handed to a service or a command, each once.
- * What is not written here is as the scope says.
+ * Messages of a broker that the daemon passes to a service or a command, each once. Values not
+ * given come from the scope.
  */
 struct hx_config_consumer {
 	const char *name; /* for metrics, logs and reloads; unique */
 	const char *from; /* URL of the source */
-	const char *to;   /* URL of the service; "": exec */
-	const char *exec; /* a line for sh -c; "": to */
+	const char *to;   /* URL of the service; "": uses exec */
+	const char *exec; /* a line for sh -c; "": uses to */
 	enum hapax_event_form form;
 	struct hx_config_keying keying;
 	int64_t ttl_ms;
@@ -341,23 +340,23 @@ struct hx_config_consumer {
 	uint64_t attempts;
 	int64_t backoff_ms;
 	int64_t backoff_max_ms;
-	const char *dead_letter; /* "": the topic and .dead; "off": none */
+	const char *dead_letter; /* "": the topic plus .dead; "off": none */
 	enum hapax_on_duplicate on_duplicate;
-	const char *divert; /* "": the topic and .duplicate */
-	/* Made of the above and of the scope; the rest of key_options and run is zero. */
+	const char *divert; /* "": the topic plus .duplicate */
+	/* Made from the above and the scope; the rest of key_options and run is zero. */
 	struct hapax_key_options key_options;
 	struct hapax_run_options run;
 	struct hx_place place;
 };
 
-/* What somebody may do; each may do what the one before it may. */
+/* The rights of a caller; each role includes the one before it. */
 enum hx_config_role {
 	HX_CONFIG_ROLE_READ = 0,
 	HX_CONFIG_ROLE_WRITE = 1,
 	HX_CONFIG_ROLE_ADMIN = 2,
 };
 
-/* Who may come in by Authorization: Bearer. The token itself is kept nowhere. */
+/* A caller with Authorization: Bearer. The token itself is not stored. */
 struct hx_config_token {
 	const char *name;
 	const char *hash; /* sha256: and 64 digits */
@@ -367,11 +366,11 @@ struct hx_config_token {
 	struct hx_place place;
 };
 
-/* Who may come in by a certificate, which TLS has verified. */
+/* A caller with a certificate that TLS has verified. */
 struct hx_config_certificate {
 	const char *name;
-	const char *fingerprint; /* sha256: and 64 digits; "": by its subject */
-	const char *subject;     /* "CN=billing,O=Acme" (RFC 4514); "": by its fingerprint */
+	const char *fingerprint; /* sha256: and 64 digits; "": uses subject */
+	const char *subject;     /* "CN=billing,O=Acme" (RFC 4514); "": uses fingerprint */
 	enum hx_config_role role;
 	const char *tenant;                   /* "": all */
 	unsigned char sha256[HX_SHA256_SIZE]; /* of fingerprint */
@@ -380,7 +379,7 @@ struct hx_config_certificate {
 
 struct hx_config_auth {
 	bool open_metrics;     /* GET /metrics needs no token */
-	uint64_t max_failures; /* wrong credentials of one address in a minute; 0: no limit */
+	uint64_t max_failures; /* wrong credentials per address and minute; 0: no limit */
 	const struct hx_config_token *tokens;
 	size_t token_count;
 	const struct hx_config_certificate *certificates;
@@ -398,14 +397,14 @@ struct hx_config_log {
 	enum hx_config_log_format format;
 	int level;
 	int keys;
-	uint64_t rate;              /* lines a second of one kind; 0: no limit */
+	uint64_t rate;              /* lines per second of one kind; 0: no limit */
 	uint64_t duplicate_percent; /* duplicate_watch.h; 0: never */
-	const char *audit;          /* the file of administrative changes; "": the log */
+	const char *audit;          /* file for administrative changes; "": the log */
 };
 
 struct hx_config_metrics {
-	bool aliases;        /* the documents' own names, too */
-	uint64_t max_scopes; /* with a label of their own; the rest is "other" */
+	bool aliases;        /* also the documents' own names */
+	uint64_t max_scopes; /* with their own label; the rest is "other" */
 	uint64_t max_event_types;
 };
 
@@ -414,19 +413,19 @@ struct hx_config_metrics {
 
 /* Spans of events, sent to a collector. */
 struct hx_config_traces {
-	const char *endpoint;           /* URL; "": there is none */
+	const char *endpoint;           /* URL; "": none */
 	struct hx_config_target target; /* of endpoint, if there is one */
-	const char *sample;             /* from 0 to 1, as it was written */
-	uint64_t sample_billionths;     /* the same */
+	const char *sample;             /* from 0 to 1, as written */
+	uint64_t sample_billionths;     /* the same, parsed */
 	const char *service_name;
 	const char *headers_file; /* "": none */
 	int64_t timeout_ms;
 };
 
-/* Rows of an outbox that this daemon publishes. */
+/* An outbox whose rows this daemon publishes. */
 struct hx_config_outbox {
-	const char *url;  /* of the database; "": there is none */
-	const char *sink; /* where to; not empty when url is not */
+	const char *url;  /* of the database; "": none */
+	const char *sink; /* the target; not empty if url is not */
 	const char *source;
 	uint64_t batch;
 	uint64_t attempts;
@@ -437,12 +436,12 @@ struct hx_config_outbox {
 
 struct hx_config_drain {
 	int64_t delay_ms;   /* not ready any more, but still serving */
-	int64_t timeout_ms; /* then requests in progress are given up */
+	int64_t timeout_ms; /* then requests in progress are abandoned */
 };
 
-/* Lists end in order of the files; see each struct. */
+/* Lists are in the order of the files; see each struct. */
 struct hx_config {
-	bool enabled;   /* false: every scope is as if it were not enabled */
+	bool enabled;   /* false: every scope counts as disabled */
 	uint64_t loops; /* 0: one for each processor */
 	struct hx_config_listen listen;
 	struct hx_config_tls tls;
@@ -466,7 +465,7 @@ struct hx_config {
 	struct hx_config_drain drain;
 };
 
-/* An option of the command line that stands for a setting. */
+/* A command line option that stands for a setting. */
 struct hx_config_option {
 	const char *setting; /* "listen.gateway" */
 	const char *value;
@@ -480,19 +479,19 @@ typedef const char *hx_config_variable_fn(const char *name);
 #define HX_CONFIG_RUNTIME_NAME "99-runtime.yaml"
 
 /*
- * What runtime says of a setting ("log.level") does not count: by, a variable, an option or
- * a file, has more weight.
+ * The value of a setting ("log.level") in runtime has no effect: by, a variable, an option or a
+ * file, overrules it.
  */
 typedef void hx_config_overruled_fn(const char *setting, const char *by, void *context);
 
-/* Where settings come from. A struct of zeros: from nowhere, all are defaults. */
+/* The sources of settings. A struct of zeros: none, all are defaults. */
 struct hx_config_source {
 	const char *path; /* NULL: no file; conf.d is looked for beside it */
-	/* In place of what the file has, which is not opened then; nor is conf.d. */
+	/* Replaces the file's content; then neither the file nor conf.d is opened. */
 	const struct hapax_bytes *text;
-	/* In place of conf.d/99-runtime.yaml, whether that is there or not; or NULL. */
+	/* Replaces conf.d/99-runtime.yaml, whether it exists or not; or NULL. */
 	const struct hapax_bytes *runtime;
-	hx_config_overruled_fn *overruled; /* of what runtime says; NULL: nobody asks */
+	hx_config_overruled_fn *overruled; /* for settings in runtime; NULL: no report */
 	void *context;
 	const struct hx_io *io;          /* NULL: the system's */
 	hx_config_variable_fn *variable; /* NULL: no environment; an empty one is absent */
@@ -501,9 +500,9 @@ struct hx_config_source {
 };
 
 /*
- * Read, check and complete a config. INVALID: something is wrong with it; err has the
- * first fault, and faults, unless NULL, one line for each as far as they fit, as
- * "FILE:LINE:COLUMN: TEXT". UNAVAILABLE: a file could not be read. Blocks on files.
+ * Read, check and complete a config. INVALID: it has faults. err has the first one; faults, unless
+ * NULL, has one line for each that fits: "FILE:LINE:COLUMN: TEXT". UNAVAILABLE: a file could not be
+ * read. Blocks on files.
  *
  * Owned: *ret_config, by the caller, who releases it.
  */
@@ -511,65 +510,65 @@ enum hapax_status hx_config_load(
 	const struct hx_config_source *source, struct hx_config **ret_config,
 	struct hapax_buf *faults, struct hapax_error *err);
 
-/* Room for the name of any setting, and of its variable. */
+/* Room for the name of any setting or its variable. */
 enum { HX_CONFIG_SETTING_SIZE = 96 };
 
-/* Whether there is a setting "listen.gateway" that an option can stand for. */
+/* Is there a setting "listen.gateway" that an option can stand for? */
 bool hx_config_has_setting(const char *setting);
 
 /*
- * Whether a setting has the variable name, which begins with HAPAX_. If not, near is the
- * one that was probably meant, or "".
+ * Does a setting have the variable name, which begins with HAPAX_? If not, near is the likely one,
+ * or "".
  */
 bool hx_config_knows_variable(const char *name, char near[HX_CONFIG_SETTING_SIZE]);
 
-/* One more owner. Returns config. */
+/* Add an owner. Returns config. */
 struct hx_config *hx_config_keep(struct hx_config *config);
 
-/* One owner less; the last one frees it. NULL is allowed. */
+/* Remove an owner; the last one frees it. NULL is allowed. */
 void hx_config_release(struct hx_config *config);
 
 /*
- * Which file to read when none is named: the first that exists of
- * $CONFIGURATION_DIRECTORY, $XDG_CONFIG_HOME/hapax (~/.config/hapax) and /etc/hapax, in
- * each hapax.yaml. False: there is none. path has HX_CONFIG_PATH_SIZE bytes.
+ * Find the file to read if none is named: the first hapax.yaml that exists in
+ * $CONFIGURATION_DIRECTORY, $XDG_CONFIG_HOME/hapax (~/.config/hapax) or /etc/hapax. False: none.
+ * path has HX_CONFIG_PATH_SIZE bytes.
  */
 enum { HX_CONFIG_PATH_SIZE = 4096 };
 bool hx_config_find(
 	const struct hx_io *io, hx_config_variable_fn *variable, char path[HX_CONFIG_PATH_SIZE]);
 
-/* The first route that matches, or NULL. path is that of the request, without its query. */
+/* The first matching route, or NULL. path is the request's, without its query. */
 const struct hx_config_route *hx_config_route_find(
 	const struct hx_config *config, struct hapax_bytes path, struct hapax_bytes type,
 	struct hapax_bytes source);
 
-/* The first route of the proxy that matches, or NULL. */
+/* The first matching route of the proxy, or NULL. */
 const struct hx_config_proxy_route *hx_config_proxy_route_find(
 	const struct hx_config *config, struct hapax_bytes path);
 
 /*
- * Whether a path and its loosest form (wire/http1/http_path.h) have the same route, at the gateway
- * whatever the event is: a service finds no other one than we.
+ * Do a path and its loosest form (wire/http1/http_path.h) have the same route, at the gateway for
+ * any event? Then a service cannot see a different route than we do.
  */
 bool hx_config_routes_agree(
 	const struct hx_config *config, struct hapax_bytes path, struct hapax_bytes loosest);
 bool hx_config_proxy_routes_agree(
 	const struct hx_config *config, struct hapax_bytes path, struct hapax_bytes loosest);
 
-/* A tenant or a group as a config has it: "default" for "". */
+/* A tenant or group of a config: "default" for "". */
 struct hapax_bytes hx_config_scope_part(const char *text);
 
 /*
- * The settings of a scope, whose names are not empty: the first row that matches, else
- * `defaults`. Never NULL.
+ * The settings of a scope, whose names are not empty: the first matching row, else `defaults`.
+ * Never NULL.
  */
 const struct hx_config_scope *hx_config_scope_find(
 	const struct hx_config *config, struct hapax_bytes tenant, struct hapax_bytes group);
 
 /*
- * Leases below store.timeout: an answer may come when the claim is over, and then it is asked
- * for again. row counts from 0; of these, a scope (where it is "defaults" or as it was written)
- * or a consumer. False: there are no more.
+ * Find leases below store.timeout: an answer may arrive after the claim has lapsed, and the claim
+ * is then repeated. row counts from 0. name is a scope ("defaults", or as written) or a consumer.
+ * False: no more.
  */
 struct hx_config_short_lease {
 	const char *what; /* "scope", "consumer" */
@@ -579,79 +578,77 @@ struct hx_config_short_lease {
 bool hx_config_short_lease(
 	const struct hx_config *config, size_t *row, struct hx_config_short_lease *ret);
 
-/* How long keys of events of this type are kept there. */
+/* How long the scope keeps keys of this event type. */
 int64_t hx_config_ttl_ms(const struct hx_config_scope *scope, struct hapax_bytes type);
 
-/* What the processor needs to know for an event of this type; max_result is the store's. */
+/* The processor's options for this event type; max_result is the store's. */
 void hx_config_run_options(
 	const struct hx_config *config, const struct hx_config_scope *scope,
 	struct hapax_bytes type, struct hapax_run_options *ret_options);
 
-/* The same for a request that has a key, or has none and passes, on a route of the proxy. */
+/* The same for a request on a proxy route that has a key, or has none and passes. */
 void hx_config_proxy_run_options(
 	const struct hx_config *config, const struct hx_config_proxy_route *route,
 	struct hapax_run_options *ret_options);
 
-/* What hapax_store_open() needs to know. */
-/* How the memory is divided. Each 0: no limit, or of limit: not known. */
+/* How the memory is divided. 0: no limit; for limit: unknown. */
 struct hx_config_memory_plan {
 	uint64_t limit;
 	uint64_t listeners;
 	uint64_t store;
 };
 
-/* detected is what hx_memory_limit() says; it counts unless memory.limit is set. */
+/* detected comes from hx_memory_limit(); memory.limit overrules it if set. */
 void hx_config_memory_plan(
 	const struct hx_config *config, uint64_t detected, struct hx_config_memory_plan *ret_plan);
 
-/* bytes_max: hx_config_memory_plan.store. */
+/* The options for hapax_store_open(). bytes_max: hx_config_memory_plan.store. */
 void hx_config_store_options(
 	const struct hx_config *config, uint64_t bytes_max,
 	struct hapax_store_options *ret_options);
 
 /*
- * What tls says for a door. False: it speaks no TLS. What is returned points into config. On a
- * unix socket no door speaks TLS: nobody listens in between, and its mode says who may connect.
+ * The TLS options of a door, pointing into config. False: it does not use TLS. No door uses TLS on
+ * a unix socket: its traffic cannot be intercepted, and its mode controls access.
  */
 bool hx_config_tls_options(
 	const struct hx_config *config, enum hx_config_tls_index index,
 	struct hx_tls_options *ret_options);
 
-/* Whether listen opens the door, and on no unix socket. A service manager may hand over others. */
+/* Does listen open the door, and not on a unix socket? A service manager may pass other sockets. */
 bool hx_config_listens_by_tcp(const struct hx_config *config, enum hx_config_tls_index index);
 
 /* "gateway", "resp", ... */
 const char *hx_config_tls_name(enum hx_config_tls_index index);
 
 /*
- * Whether a and b differ in what only a restart changes (doors, store, loops). setting is
- * then the first one: "listen.gateway".
+ * Do a and b differ in a setting that only a restart changes (doors, store, loops)? setting is then
+ * the first one: "listen.gateway".
  */
 bool hx_config_needs_restart(
 	const struct hx_config *a, const struct hx_config *b, char setting[HX_CONFIG_SETTING_SIZE]);
 
 /*
- * Whether a and b differ in what only the operator's files change (HX_SETTING_FILE_ONLY): what
- * names a host, a file or a command, and who may ask for what. setting is then the first one:
+ * Do a and b differ in a setting that only the operator's files change (HX_SETTING_FILE_ONLY): one
+ * that names a host, a file or a command, or grants access? setting is then the first one:
  * "outbox.sink", "gateway.routes[0].upstream".
  */
 bool hx_config_needs_file(
 	const struct hx_config *a, const struct hx_config *b, char setting[HX_CONFIG_SETTING_SIZE]);
 
-/* Whether a and b say the same under name, such as "outbox". */
+/* Do a and b agree under name, such as "outbox"? */
 bool hx_config_is_same(const struct hx_config *a, const struct hx_config *b, const char *name);
 
 /*
- * Whether two consumers are the same, with what they have from their scopes: then one that
- * runs as a need not be stopped to run as b.
+ * Are two consumers the same, including values from their scopes? Then one that runs as a need not
+ * be stopped to run as b.
  */
 bool hx_config_consumer_is_same(
 	const struct hx_config_consumer *a, const struct hx_config_consumer *b);
 
 /*
- * The config that is in force. Each loop keeps one of its own and asks
- * hx_config_current_is() now and then, which costs a load; runs that have begun keep the
- * one that they began with.
+ * The config in force. Each loop keeps its own and polls hx_config_current_is(), which costs one
+ * load. Runs in progress keep the config that they began with.
  */
 struct hx_config_current {
 	struct hx_lock lock;
@@ -662,17 +659,17 @@ struct hx_config_current {
 void hx_config_current_init(struct hx_config_current *current, struct hx_config *config);
 void hx_config_current_done(struct hx_config_current *current);
 
-/* Whether config, which the caller keeps, is in force still. */
+/* Is config, which the caller keeps, still in force? */
 static inline bool hx_config_current_is(
 	const struct hx_config_current *current, const struct hx_config *config)
 {
 	return atomic_load_explicit(&current->config, memory_order_relaxed) == config;
 }
 
-/* The one in force, kept for the caller, who releases it. */
+/* The config in force, kept for the caller, who releases it. */
 struct hx_config *hx_config_current_keep(struct hx_config_current *current);
 
-/* Put config, whose ownership goes over, in the place of what was in force. */
+/* Replace the config in force with config; takes over its ownership. */
 void hx_config_current_swap(struct hx_config_current *current, struct hx_config *config);
 
 #endif

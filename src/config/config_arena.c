@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_arena.c - memory that is given back all at once.
+ * config_arena.c - memory that is freed all at once.
  */
 #include "config/config_arena.h"
 

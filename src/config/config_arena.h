@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_arena.h - memory that is given back all at once: that of one config.
+ * config_arena.h - memory of one config, freed all at once.
  *
- * Bounded, so that whatever a file asks for ends somewhere.
+ * It is bounded, so a file cannot use unlimited memory.
  *
  * Threads: one at a time.
  */
@@ -13,7 +13,7 @@
 
 #include <hapax/bytes.h>
 
-/* 1,000 routes with a page of settings each, and much room. */
+/* 1,000 routes with a page of settings each, and much to spare. */
 enum { HX_CONFIG_ARENA_SIZE_MAX = 16 * 1024 * 1024 };
 
 struct hx_config_arena_block;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_check.c - what single texts of a config must look like.
+ * config_check.c - check single texts of a config.
  */
 #include "config/config_check.h"
 
@@ -48,7 +48,7 @@ bool hx_config_check_path(const char *text, char why[HX_SETTING_WHY_SIZE])
 	if (text[0] != '/')
 		return fail(why, "does not begin with a slash");
 	for (const char *at = text; *at != '\0'; at++) {
-		/* Compared with the path as it comes, byte by byte. */
+		/* The path is compared as received, byte by byte. */
 		if (*at <= ' ' || *at >= 0x7f || *at == '?' || *at == '#')
 			return fail(why, "has a character that a path cannot have; use %%XX");
 	}

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_check.h - what single texts of a config must look like (schema.c names who is asked).
+ * config_check.h - check single texts of a config (schema.c says which function checks which text).
  *
- * Each returns whether the text can stand, or writes why it cannot, in words that follow
- * "'TEXT' ". An empty text is fine wherever the schema allows one.
+ * Each returns whether the text is valid, or writes why not, in words that follow "'TEXT' ". An
+ * empty text is valid wherever the schema allows one.
  *
  * Threads: any.
  */
@@ -14,25 +14,25 @@
 
 hx_setting_check_fn hx_config_check_digest;     /* sha256: and 64 digits of 0-9a-f */
 hx_setting_check_fn hx_config_check_name;       /* UTF-8 without controls */
-hx_setting_check_fn hx_config_check_path;       /* begins with a slash; nothing that is decoded */
+hx_setting_check_fn hx_config_check_path;       /* begins with a slash; no escapes */
 hx_setting_check_fn hx_config_check_network;    /* an address, or 10.0.0.0/8 */
-hx_setting_check_fn hx_config_check_pattern;    /* a name, perhaps with * at its end */
+hx_setting_check_fn hx_config_check_pattern;    /* a name, possibly with * at its end */
 hx_setting_check_fn hx_config_check_scope;      /* TENANT/GROUP */
 hx_setting_check_fn hx_config_check_scope_part; /* a tenant or group */
 hx_setting_check_fn hx_config_check_sha256;     /* 64 digits of 0-9a-f */
-hx_setting_check_fn hx_config_check_strategy;   /* of keys, for what receives */
+hx_setting_check_fn hx_config_check_strategy;   /* of keys, for receivers */
 hx_setting_check_fn hx_config_check_url;        /* of an upstream */
 
-/* Of the proxy: check_proxy.c. */
+/* For the proxy: check_proxy.c. */
 hx_setting_check_fn hx_config_check_method;        /* whose requests have an effect */
 hx_setting_check_fn hx_config_check_field;         /* the name of a field */
 hx_setting_check_fn hx_config_check_request_field; /* the same, of one that is passed to services */
 hx_setting_check_fn hx_config_check_cookie;        /* the name of a cookie */
-hx_setting_check_fn hx_config_check_replay_field;  /* the same, of one that may be sent again */
+hx_setting_check_fn hx_config_check_replay_field;  /* the same, of one that may be replayed */
 hx_setting_check_fn hx_config_check_credential;    /* auto, none, header:NAME */
 hx_setting_check_fn hx_config_check_statuses;      /* 404, 5xx */
 
-/* Whether text is what a pattern means. */
+/* Does text match a pattern? */
 bool hx_config_pattern_matches(const char *pattern, struct hapax_bytes text);
 
 #endif

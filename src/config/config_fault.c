@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_fault.c - what is wrong with a config, each with its place.
+ * config_fault.c - faults of a config, each with its place.
  */
 #include "config/config_fault.h"
 
@@ -11,7 +11,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 
-/* An error has 256 bytes in all, and most of them are for what is wrong. */
+/* An error has 256 bytes in total, most of them for the fault itself. */
 enum { TEXT_SIZE = 1024, PLACE_SIZE = 512, LINE_NAME_MAX = 400, ERROR_NAME_MAX = 100 };
 
 /* A path that is too long loses its beginning: the end tells files apart. */
@@ -47,7 +47,7 @@ void hx_fault(
 	if (faults->lines == NULL)
 		return;
 	format_place(place, LINE_NAME_MAX, where);
-	/* What does not fit any more is not missed: there is enough to do. */
+	/* Faults that do not fit are dropped: there are enough to fix. */
 	if (faults->count <= HX_FAULTS_MAX)
 		(void)hx_buf_printf(faults->lines, "%s: %s\n", where, text);
 	else if (faults->count == HX_FAULTS_MAX + 1)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_fault.h - what is wrong with a config, each with its place.
+ * config_fault.h - faults of a config, each with its place.
  *
- * The first fault becomes the error of the call; a person who checks a file wants to see
- * all of them, so they are collected, up to a number that somebody still reads.
+ * The first fault becomes the error of the call. A person who checks a file wants to see all of
+ * them, so they are collected, up to a readable number.
  *
  * Threads: one at a time.
  */
@@ -18,7 +18,7 @@ struct hapax_buf;
 
 enum { HX_FAULTS_MAX = 20 };
 
-/* Where something was said: in a file, or by a variable or option when line is 0. */
+/* The place of a setting: in a file, or a variable or option if line is 0. */
 struct hx_place {
 	const char *name; /* of the file, variable or option */
 	uint32_t line;    /* from 1 on */
@@ -26,13 +26,13 @@ struct hx_place {
 };
 
 struct hx_faults {
-	struct hapax_buf *lines; /* NULL: only the first is wanted */
-	struct hapax_error *err; /* NULL: not even that */
+	struct hapax_buf *lines; /* NULL: only the first is needed */
+	struct hapax_error *err; /* NULL: not needed */
 	unsigned count;
-	enum hapax_status status; /* of the first; OK while there is none */
+	enum hapax_status status; /* of the first; OK if there is none */
 };
 
-/* "FILE:LINE:COLUMN: " and what format says. */
+/* Add "FILE:LINE:COLUMN: " and the formatted text. */
 __attribute__((format(printf, 4, 5))) void hx_fault(
 	struct hx_faults *faults, enum hapax_status status, const struct hx_place *place,
 	const char *format, ...);

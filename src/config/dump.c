@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump.c - a config as text, by the schema.
+ * dump.c - write a config as text, by the schema.
  */
 #include "config/dump.h"
 
@@ -26,7 +26,9 @@ static enum hapax_status text_of(
 
 	hx_buf_clear(out);
 	status = hx_value_write(setting, object, out);
-	/* That of a service that is called has neither user nor options, and a path may have a @. */
+	/*
+	 * The URL of a called service has neither user nor options, and its path may contain an @.
+	 */
 	if (status == HAPAX_OK && (setting->flags & HX_SETTING_SECRET) &&
 	    setting->check != hx_config_check_url)
 		status = hx_public_url(out, hx_kafka_property_view);
@@ -58,7 +60,7 @@ static void put_indent(struct yaml *yaml, unsigned depth)
 		put(yaml, "  ", 2);
 }
 
-/* Quotes are left away where no reader can need them. */
+/* Omit quotes if no reader can need them. */
 static bool is_plain(struct hapax_bytes text)
 {
 	static const char inside[] =
@@ -171,7 +173,7 @@ struct json_dump {
 	bool is_public;
 };
 
-/* Hashes of passwords and tokens can be guessed at by whoever has them. */
+/* A holder of password or token hashes can try guesses against them. */
 static bool is_hash(const struct hx_setting *setting)
 {
 	return strcmp(setting->name, "password_sha256") == 0 || strcmp(setting->name, "hash") == 0;

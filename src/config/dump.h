@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump.h - a config as text: every setting that it has, whoever gave it.
+ * dump.h - write a config as text: every setting, from any source.
  *
  * Threads: any.
  */
@@ -11,16 +11,16 @@
 
 struct hapax_buf;
 
-/* Append it as YAML, which reads back as the same config; passwords are left out of URLs. */
+/* Append YAML that reads back as the same config; URLs lose their passwords. */
 enum hapax_status hx_config_dump(const struct hx_config *config, struct hapax_buf *out);
 
 /* The same as one JSON object. */
 enum hapax_status hx_config_dump_json(const struct hx_config *config, struct hapax_buf *out);
 
-/* The same for others than its owner: hashes of passwords and tokens are left out, too. */
+/* The same for others than its owner: also without hashes of passwords and tokens. */
 enum hapax_status hx_config_dump_public(const struct hx_config *config, struct hapax_buf *out);
 
-/* Append what a config may be as a JSON Schema (draft 2020-12). */
+/* Append the JSON Schema of a config (draft 2020-12). */
 enum hapax_status hx_config_json_schema(struct hapax_buf *out);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_schema.c - the schema for editors and other tools, as JSON Schema.
+ * json_schema.c - the schema as JSON Schema, for editors and other tools.
  *
- * It is what hapax itself takes, as far as JSON Schema can say it: ranges of durations
- * and sizes, and what fits together, are checked by `hapax config check` only.
+ * It describes what hapax accepts, as far as JSON Schema can. Only `hapax config check` checks
+ * ranges of durations and sizes, and whether settings fit together.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,7 +28,7 @@ static void write_pattern(struct hx_json_write *json, const char *body, const ch
 	hx_json_write_text(json, "pattern", text);
 }
 
-/* The types that the value may have in YAML: 24 is a number there, and none is a text. */
+/* Write the types that the value may have in YAML: 24 is a number, none is a text. */
 static void write_types(struct hx_json_write *json, const char *first, const char *second)
 {
 	hx_json_write_begin(json, "type", '[');
@@ -37,7 +37,7 @@ static void write_types(struct hx_json_write *json, const char *first, const cha
 	hx_json_write_end(json, ']');
 }
 
-/* The words that stand for a number; "": there are none. */
+/* The words that stand for a number; "": none. */
 static const char *words_of(const struct hx_setting *setting)
 {
 	bool has_none = setting->flags & HX_SETTING_NONE_IS_0;
@@ -132,7 +132,7 @@ static void write_setting(struct hx_json_write *json, const struct hx_setting *s
 	hx_json_write_end(json, '}');
 }
 
-/* The members of an object that is open. */
+/* Write the members of an open object. */
 static void write_section(struct hx_json_write *json, const struct hx_section *section)
 {
 	const struct hx_setting *setting;

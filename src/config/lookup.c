@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lookup.c - what a config says about an event: its route, its scope, how long.
+ * lookup.c - find an event's route, scope and TTL in a config.
  *
- * Rows are walked from the first to the last. A config with so many that this shows has
- * them in a map of its own first.
+ * Rows are searched in order. A config so large that this is slow would need a map first.
  */
 #include <string.h>
 
@@ -11,7 +10,7 @@
 #include "config/config_check.h"
 #include "config/config.h"
 
-/* "/orders" is the beginning of "/orders" and "/orders/17", not of "/orders2". */
+/* "/orders" is a prefix of "/orders" and "/orders/17", not of "/orders2". */
 static bool path_matches(const char *prefix, struct hapax_bytes path)
 {
 	const char *at = path.data;
@@ -179,7 +178,7 @@ void hx_config_memory_plan(
 	const struct hx_config_memory *memory = &config->memory;
 	const char *url = config->store.url;
 	uint64_t limit = memory->limit == HX_CONFIG_AUTO ? detected : memory->limit;
-	/* The others keep their records elsewhere, and refuse a limit. */
+	/* Other stores keep their records elsewhere, and refuse a limit. */
 	bool is_here = strncmp(url, "file:", 5) == 0 || strncmp(url, "memory:", 7) == 0;
 
 	ret_plan->limit = limit;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * patch.c - a change of settings as JSON, seen by the schema.
+ * patch.c - check and show a JSON change of settings, by the schema.
  */
 #include "config/patch.h"
 
@@ -14,7 +14,7 @@
 
 static const char hidden[] = "***";
 
-/* The setting that a member stands for, or NULL. */
+/* The setting that a member names, or NULL. */
 static const struct hx_setting *setting_of(
 	const struct hx_json_tree *tree, const struct hx_json_node *node,
 	const struct hx_section *section)
@@ -24,7 +24,7 @@ static const struct hx_setting *setting_of(
 	return name.escaped ? NULL : hx_section_find(section, hx_bytes(name.data, name.size));
 }
 
-/* Whether items have something that may be changed. */
+/* Do items have a setting that may be changed? */
 static bool has_runtime(const struct hx_setting *list)
 {
 	const struct hx_setting *setting;
@@ -54,7 +54,7 @@ static bool needs_file(
 		const struct hx_setting *setting = setting_of(tree, node, section);
 		char inner[HX_SETTING_PATH_SIZE];
 
-		/* An unknown name is the reader's to refuse; null takes back what was said here. */
+		/* The reader refuses an unknown name; null withdraws an earlier runtime value. */
 		if (setting == NULL || node->token.type == HX_JSON_NULL)
 			continue;
 		if (setting->type == HX_SETTING_SECTION && node->token.type == HX_JSON_OBJECT) {
@@ -87,7 +87,7 @@ struct show {
 	struct hx_config_arena arena;
 };
 
-/* Whether it is a value that the setting can have: then it is no other text. */
+/* Is it a valid value of the setting? Then it cannot be some other text. */
 static bool is_good(
 	struct show *show, const struct hx_section *section, const struct hx_setting *setting,
 	const struct hx_json_node *node)
@@ -141,7 +141,7 @@ static void show_list(
 		const struct hx_json_node *item = &show->tree->nodes[at];
 
 		if (setting->type == HX_SETTING_TEXTS)
-			/* Of TEXTS, object is where one goes: it has room for a pointer. */
+			/* For TEXTS, object is where one text goes: it has room for a pointer. */
 			show_value(show, NULL, item, section, setting, is_hidden);
 		else if (item->token.type == HX_JSON_OBJECT)
 			show_object(show, NULL, item, setting->section, is_hidden);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restart.c - what differs between two configs: of that what a reload cannot change, what PATCH
- * must not change, and which consumers stay as they are.
+ * restart.c - compare two configs: what a reload cannot change, what PATCH must not change, and
+ * which consumers stay as they are.
  *
- * Settings are flagged in the schema, and compared here by what would be written of them.
+ * The schema flags the settings. They are compared by their written form.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ enum { VALUE_SIZE_MAX = 8192 };
 
 struct comparison {
 	struct hapax_buf texts[2];
-	unsigned except; /* what has this flag may differ */
+	unsigned except; /* settings with this flag may differ */
 	char *path;      /* HX_SETTING_PATH_SIZE bytes */
 };
 
@@ -31,7 +31,7 @@ static bool is_same(
 
 	for (size_t i = 0; i < 2; i++) {
 		hx_buf_clear(&comparison->texts[i]);
-		/* Without memory it counts as changed, which is only said and does no harm. */
+		/* Without memory it counts as changed, which is only reported and does no harm. */
 		if (hx_value_write(setting, objects[i], &comparison->texts[i]) != HAPAX_OK)
 			return false;
 	}
@@ -59,7 +59,7 @@ static bool compare(
 	struct comparison *comparison, const struct hx_section *section, const void *a,
 	const void *b, const char *prefix, unsigned flag);
 
-/* Item by item; what an item has counts, whatever its flags. */
+/* Compare item by item; everything in an item counts, whatever its flags. */
 static bool list_is_same(
 	struct comparison *comparison, const struct hx_setting *setting, const void *a,
 	const void *b, const char *prefix)
@@ -95,8 +95,8 @@ static bool value_is_same(
 }
 
 /*
- * Whether nothing differs of what has flag, itself or by what it is in, or of everything with 0;
- * else path is that of what does.
+ * Do all settings agree that have flag, themselves or through a parent? flag 0: all settings.
+ * Otherwise path is that of the first difference.
  */
 static bool compare(
 	struct comparison *comparison, const struct hx_section *section, const void *a,
@@ -162,7 +162,7 @@ bool hx_config_is_same(const struct hx_config *a, const struct hx_config *b, con
 	char path[HX_SETTING_PATH_SIZE];
 
 	assert(setting != NULL);
-	/* That one, as if there were no others. */
+	/* Compare this one as if there were no others. */
 	alone[0] = *setting;
 	return compare_all(&(struct hx_section){.name = name, .settings = alone}, a, b, 0, 0, path);
 }

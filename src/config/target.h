@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * target.h - an upstream's URL: as every URL of a service that is called.
+ * target.h - an upstream's URL, parsed like the URL of any called service.
  */
 #ifndef HX_CONFIG_TARGET_H
 #define HX_CONFIG_TARGET_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls_doors.c - which doors speak TLS, with which files.
+ * tls_doors.c - which doors use TLS, and their files.
  */
 #include <stddef.h>
 
@@ -48,12 +48,12 @@ static const char *choose(const char *own, const char *common)
 	return text[0] != '\0' ? text : NULL;
 }
 
-/* What is written for the door, whether it is open or not. False: nothing. */
+/* The settings for the door, whether it is open or not. False: none. */
 static bool combine(
 	const struct hx_config_tls *tls, const struct hx_config_tls_door *door,
 	struct hx_tls_options *ret_options)
 {
-	/* A certificate and its key are one thing. */
+	/* A certificate and its key belong together. */
 	bool has_own = door->certificate[0] != '\0' || door->key[0] != '\0';
 
 	*ret_options = (struct hx_tls_options){
@@ -106,7 +106,7 @@ static void check(
 
 void hx_tls_doors_complete(struct hx_complete *complete, const struct hx_config_tls *tls)
 {
-	/* What all have is checked once, and of a door what is its own. */
+	/* Check the shared settings once, then those of each door. */
 	static const struct hx_config_tls_door same = {
 		.enabled = true, .certificate = "", .key = "", .client_ca = ""};
 	static const struct hx_place place = {.name = "tls"};

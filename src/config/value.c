@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * value.c - one value of a config: from its text into its place, and back.
+ * value.c - read and write one value of a config.
  */
 #include "config/value.h"
 
@@ -50,7 +50,7 @@ static bool is_word(struct hapax_bytes text, const char *word)
 	return hx_bytes_equal(text, hapax_bytes_from_text(word));
 }
 
-/* What does not fit the type: the text, cut, and what would. */
+/* Report a text that does not fit the type, shortened, and what would fit. */
 static enum hapax_status wrong(
 	const struct hx_setting *setting, struct hapax_bytes text, char why[HX_SETTING_WHY_SIZE])
 {
@@ -142,7 +142,7 @@ static enum hapax_status read_number(
 		status = parse_count(setting, text, &value, why);
 	else if (setting->type == HX_SETTING_SIZE)
 		status = parse_size(setting, text, &value, why);
-	/* A length of time is never below 0, and 0 needs no unit to be understood. */
+	/* A duration is never negative, and 0 needs no unit. */
 	else if (!is_word(text, "0") && hx_duration_parse(text, &value, NULL) != HAPAX_OK)
 		status = wrong(setting, text, why);
 	if (status == HAPAX_OK)
@@ -197,7 +197,7 @@ static enum hapax_status read_address(
 	return HAPAX_OK;
 }
 
-/* As far as it may be shown: what is no URL may be a password and its host. */
+/* Report only what may be shown: an invalid URL may be a password and its host. */
 static enum hapax_status wrong_text(
 	const struct hx_setting *setting, struct hapax_bytes text, const char *reason,
 	char why[HX_SETTING_WHY_SIZE])
@@ -249,7 +249,7 @@ enum hapax_status hx_value_read(
 {
 	assert(setting->type != HX_SETTING_SECTION && setting->type != HX_SETTING_LIST);
 	switch (setting->type) {
-	/* Of TEXTS, one; object is then where it goes. */
+	/* One of TEXTS; object is where it goes. */
 	case HX_SETTING_TEXTS: return read_text(setting, text, arena, object, why);
 	case HX_SETTING_TEXT: return read_text(setting, text, arena, member(setting, object), why);
 	case HX_SETTING_COUNT:
@@ -289,7 +289,7 @@ enum hapax_status hx_value_write(
 	const void *at = const_member(setting, object);
 	const char *text = "";
 
-	/* A list or a section has no one text. */
+	/* Lists and sections have no single text. */
 	assert(setting->type < HX_SETTING_TEXTS);
 	switch (setting->type) {
 	case HX_SETTING_COUNT:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * value.h - one value of a config: from its text into its place, and back.
+ * value.h - read and write one value of a config.
  *
  * Threads: any.
  */
@@ -15,18 +15,18 @@
 struct hapax_buf;
 
 /*
- * Read text as the setting, which is neither a list nor a section, and store it in
- * object. INVALID after writing why it cannot be; NO_MEMORY.
+ * Read text as the setting, which is neither a list nor a section, and store it in object. INVALID
+ * after writing why; NO_MEMORY.
  */
 enum hapax_status hx_value_read(
 	const struct hx_setting *setting, struct hapax_bytes text, void *object,
 	struct hx_config_arena *arena, char why[HX_SETTING_WHY_SIZE]);
 
-/* Append the text of what object has, in the form that is read. */
+/* Append the text of object's value, in a form that can be read back. */
 enum hapax_status hx_value_write(
 	const struct hx_setting *setting, const void *object, struct hapax_buf *out);
 
-/* What object has of TEXTS or a LIST. */
+/* object's value of TEXTS or a LIST. */
 struct hx_value_list {
 	const void *items; /* const char *const *, or structs of the section's size */
 	size_t count;
@@ -34,10 +34,10 @@ struct hx_value_list {
 
 struct hx_value_list hx_value_list(const struct hx_setting *setting, const void *object);
 
-/* Whether that text is a number or a word that JSON has, and not a string. */
+/* Is that text a number or a word in JSON, and not a string? */
 bool hx_value_is_bare(const struct hx_setting *setting, const void *object);
 
-/* "a duration such as 30s, 5m or 24h": what may stand there. */
+/* Describe valid values: "a duration such as 30s, 5m or 24h". */
 void hx_value_describe(const struct hx_setting *setting, char text[HX_SETTING_WHY_SIZE]);
 
 #endif

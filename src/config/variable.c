@@ -28,7 +28,7 @@ void hx_variable_of_setting(const char *path, char name[HX_SETTING_PATH_SIZE])
 
 struct search {
 	const char *name;
-	struct hx_suggest suggest; /* of what follows the prefix, which all have */
+	struct hx_suggest suggest; /* for the part after the common prefix */
 	char *near;
 	bool is_found;
 };
@@ -42,7 +42,7 @@ static void consider(struct search *search, const char *candidate)
 		return;
 	candidate += strlen(prefix);
 	hx_suggest_consider(&search->suggest, candidate);
-	/* The candidate is gone when this returns. */
+	/* The candidate is invalid after this returns. */
 	if (search->suggest.best == candidate) {
 		(void)snprintf(search->near, HX_CONFIG_SETTING_SIZE, "%s%s", prefix, candidate);
 		search->suggest.best = search->near;

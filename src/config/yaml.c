@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * yaml.c - a YAML text as a tree, made of the events of libyaml.
+ * yaml.c - read a YAML text as a tree, from libyaml's events.
  *
- * Events rather than libyaml's own documents: they can be counted while they come, and
- * the tree lies in our memory.
+ * Events, not libyaml's documents: they can be counted as they arrive, and the tree is in our
+ * memory.
  */
 #include "config/yaml.h"
 
@@ -18,7 +18,7 @@ struct anchor {
 	const struct hx_yaml_node *node;
 };
 
-/* A map or list that has not ended. */
+/* An open map or list. */
 struct level {
 	struct hx_yaml_node *node;
 	const struct hx_yaml_node *key; /* of a map: waits for its value */
@@ -40,7 +40,7 @@ struct reader {
 
 static struct hx_place place_of(const struct reader *reader, yaml_mark_t mark)
 {
-	/* The size of a file bounds both. */
+	/* The file size bounds both. */
 	return (struct hx_place){
 		.name = reader->name,
 		.line = (uint32_t)mark.line + 1,
@@ -102,7 +102,7 @@ static bool add_key(
 	return true;
 }
 
-/* The node becomes the root, or the next item, key or value of what is open. */
+/* Make the node the root, or the next item, key or value of the open level. */
 static bool add(struct reader *reader, const struct hx_yaml_node *node, yaml_mark_t mark)
 {
 	struct level *level = reader->depth == 0 ? NULL : &reader->levels[reader->depth - 1];
@@ -170,7 +170,7 @@ static bool set_anchor(
 	return true;
 }
 
-/* The last anchor of that name; not that of a map or list that the alias itself is in. */
+/* Use the last anchor of that name, but not of a map or list that contains the alias. */
 static bool take_alias(struct reader *reader, const yaml_event_t *event)
 {
 	const char *name = (const char *)event->data.alias.anchor;
@@ -186,7 +186,7 @@ static bool take_alias(struct reader *reader, const yaml_event_t *event)
 					reader, HAPAX_ERR_INVALID, event->start_mark,
 					"an alias refers to what it is in");
 		}
-		/* Counts as a node: what is read of a tree is bounded by their number. */
+		/* It counts as a node: their number bounds the work of reading a tree. */
 		if (reader->node_count++ >= HX_YAML_NODES_MAX)
 			return yaml_refuse(
 				reader, HAPAX_ERR_LIMIT, event->start_mark,
@@ -226,7 +226,7 @@ static bool take_scalar(struct reader *reader, const yaml_event_t *event)
 		add(reader, node, event->start_mark);
 }
 
-/* The head of a map or a list: both have it under names of their own. */
+/* Open a map or a list: both have the same fields under different names. */
 static bool open_level(
 	struct reader *reader, enum hx_yaml_kind kind, const yaml_char_t *anchor,
 	const yaml_char_t *tag, yaml_mark_t mark)
@@ -273,7 +273,7 @@ static bool yaml_take(struct reader *reader, const yaml_event_t *event)
 	return true;
 }
 
-/* What libyaml says; of two places the one where the problem is. */
+/* Report libyaml's message; of its two places, use that of the problem. */
 static void refuse_syntax(struct reader *reader)
 {
 	const yaml_parser_t *parser = &reader->parser;
@@ -284,7 +284,7 @@ static void refuse_syntax(struct reader *reader)
 		(void)no_memory(reader, parser->mark);
 		return;
 	}
-	/* The reader knows offsets only; its mark is where the scanner had come to. */
+	/* The reader knows only offsets; its mark is the scanner's position. */
 	if (parser->error == YAML_READER_ERROR)
 		mark = parser->mark;
 	(void)yaml_refuse(reader, HAPAX_ERR_INVALID, mark, problem);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * yaml.h - a YAML text as a tree, every node with its place.
+ * yaml.h - read a YAML text as a tree, every node with its place.
  *
- * Scalars stay text: what `on` or `1e3` means is for the schema to say. One document, in
- * UTF-8. Refused are members that occur twice, tags, and whatever is above the limits
- * below; an alias stands for the same node, not for a copy, and never for one that it is
- * in, so that a tree cannot be larger than its text.
+ * Scalars stay text: the schema decides what `on` or `1e3` means. One document, in UTF-8. Duplicate
+ * members, tags, and anything above the limits below are refused. An alias is the same node, not a
+ * copy, and never a node that contains it, so a tree cannot be larger than its text.
  *
- * Threads: any; a tree is not changed after it was made.
+ * Threads: any; a tree is immutable once made.
  */
 #ifndef HX_CONFIG_YAML_H
 #define HX_CONFIG_YAML_H
@@ -22,7 +21,7 @@
 #include "config/config_fault.h"
 
 enum {
-	/* A file that a person wrote has a hundredth of that. */
+	/* 100 times a file that a person writes. */
 	HX_YAML_SIZE_MAX = 1024 * 1024,
 
 	/* Three times as deep as the schema. */
@@ -39,7 +38,7 @@ struct hx_yaml_entry;
 struct hx_yaml_node {
 	enum hx_yaml_kind kind;
 	struct hx_place place;
-	struct hapax_bytes text;     /* of a scalar; ends with a NUL that does not count */
+	struct hapax_bytes text;     /* of a scalar; ends with a NUL that is not counted */
 	bool is_plain;               /* a scalar without quotes */
 	struct hx_yaml_entry *first; /* of a map or list */
 	struct hx_yaml_entry *last;
@@ -53,8 +52,8 @@ struct hx_yaml_entry {
 };
 
 /*
- * Read text, which came from the file name; that must live as long as the tree, which
- * lives in arena. NULL for an empty text, and after a fault.
+ * Read text from the file name, which must live as long as the tree; the tree lives in arena. NULL
+ * for an empty text, and after a fault.
  */
 const struct hx_yaml_node *hx_yaml_read(
 	struct hapax_bytes text, const char *name, struct hx_config_arena *arena,
@@ -63,7 +62,7 @@ const struct hx_yaml_node *hx_yaml_read(
 /* The value of a member, or NULL. */
 const struct hx_yaml_node *hx_yaml_member(const struct hx_yaml_node *map, const char *name);
 
-/* Nothing was written where a value could stand: `key:`, `key: ~`, `key: null`. */
+/* Is the value empty: `key:`, `key: ~`, `key: null`? */
 bool hx_yaml_is_null(const struct hx_yaml_node *node);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * complete.c - what a config has beyond the values that were written.
+ * complete.c - derive values of a config that were not written.
  */
 #include "config/complete/complete.h"
 
@@ -41,7 +41,7 @@ static const char *variable(const struct hx_complete *complete, const char *name
 	return value == NULL || value[0] == '\0' ? NULL : value;
 }
 
-/* The daemon's: $STATE_DIRECTORY/store, else $XDG_STATE_HOME/hapax/store. */
+/* The daemon's store: $STATE_DIRECTORY/store, else $XDG_STATE_HOME/hapax/store. */
 static void complete_store(struct hx_complete *complete, struct hx_config_store *store)
 {
 	static const struct hx_place place = {.name = "store.url"};
@@ -55,7 +55,7 @@ static void complete_store(struct hx_complete *complete, struct hx_config_store 
 		return;
 	store->is_default = true;
 	if (state != NULL && state[0] == '/')
-		/* systemd gives a list when there are several; the first one is ours. */
+		/* systemd passes a list if there are several; the first one is ours. */
 		size = snprintf(
 			url, sizeof(url), "file:%.*s/store", (int)strcspn(state, ":"), state);
 	else if (xdg != NULL && xdg[0] == '/')
@@ -121,7 +121,7 @@ static void complete_http(struct hx_complete *complete, struct hx_config_http *h
 	http->trusted = networks;
 }
 
-/* Whoever goes on without the store writes down what he lets through. */
+/* A scope that continues without the store must record its keys in a journal. */
 static void check_journal(struct hx_complete *complete, const struct hx_config *config)
 {
 	static const struct hx_place defaults = {.name = "defaults.on_store_failure"};
@@ -155,7 +155,7 @@ void hx_complete_check_park(
 		what, scope->scope);
 }
 
-/* What the gateway, the API and the Redis protocol go by. */
+/* Check the scopes, which apply to the gateway, the API and the Redis protocol. */
 static void check_parks(struct hx_complete *complete, const struct hx_config *config)
 {
 	static const struct hx_place defaults = {.name = "defaults.on_store_failure"};
@@ -185,7 +185,7 @@ void hx_complete_target(
 		return;
 	}
 	if (!hx_http_url_parse(upstream, &url, why))
-		/* It was checked where it was written. */
+		/* The URL was checked when it was read. */
 		return;
 	ret_target->is_tls = url.is_tls;
 	ret_target->endpoint = url.endpoint;
@@ -199,12 +199,12 @@ const char *hx_complete_loose_path(
 	char space[HX_HTTP1_LINE_MAX];
 	const char *fault;
 
-	/* Where it was written it was found to have no fault. */
+	/* The path was checked when it was read. */
 	return hx_complete_text(
 		complete, place, hx_http_path_loosest(hapax_bytes_from_text(path), space, &fault));
 }
 
-/* A part that comes from the event is matched only by a scope that takes any. */
+/* Only a scope that takes any value matches a part that comes from the event. */
 static struct hapax_bytes known_part(const char *fixed, const char *from)
 {
 	return from[0] != '\0' ? HX_BYTES_LIT("") : hx_config_scope_part(fixed);
@@ -281,7 +281,7 @@ static void complete_name(
 	}
 }
 
-/* With an upstream and no routes there is one for everything. */
+/* With an upstream and no routes there is one route for everything. */
 static const struct hx_config_route everything = {
 	.name = "default",
 	.path = "/",
@@ -321,8 +321,8 @@ static void complete_routes(struct hx_complete *complete, struct hx_config *conf
 }
 
 /*
- * Without anything behind it the gateway stays closed, where the daemon has other work to do and
- * nobody has said where it is to be: an outbox alone needs no door for events.
+ * Without an upstream the gateway stays closed, if the daemon has other work and no address was
+ * given: an outbox alone needs no door for events.
  */
 static void complete_gateway(struct hx_config *config)
 {

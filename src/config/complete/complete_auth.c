@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * complete_auth.c - digests of tokens and certificates as bytes, and that nobody is there twice.
+ * complete_auth.c - decode digests of tokens and certificates, and refuse duplicates.
  */
 #include <string.h>
 
@@ -31,7 +31,7 @@ static void check_token(
 	}
 }
 
-/* By which of both it is known; and a name stands for one, be it a token's. */
+/* It has a fingerprint or a subject, not both. Its name is unique, also among tokens. */
 static void check_certificate(
 	struct hx_complete *complete, const struct hx_config_auth *auth,
 	const struct hx_config_certificate *certificates, size_t index)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * complete_consumers.c - consumers: what they have from their scopes, and whether they can
- * be at all. Nothing is opened, and nobody is asked: a broker that is away is no fault of a
- * configuration.
+ * complete_consumers.c - derive consumers' values from their scopes, and check them. It opens
+ * nothing and contacts no broker: a broker that is down is not a configuration fault.
  */
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +15,7 @@ static bool may_be(const char *row, const char *fixed, const char *from)
 		hx_bytes_equal(hapax_bytes_from_text(row), hx_config_scope_part(fixed));
 }
 
-/* In every scope that its messages may be in: a part that comes from them may be any. */
+/* Check every scope that its messages may be in: a part that comes from them may be any. */
 static void check_park(
 	struct hx_complete *complete, const struct hx_config *config,
 	const struct hx_config_consumer *consumer, const struct hx_config_scope *scope)
@@ -50,7 +49,7 @@ static void complete_scope(
 	run->max_run_ms = consumer->max_run_ms;
 	run->on_lapse = consumer->on_lapse;
 	check_park(complete, config, consumer, scope);
-	/* It comes again by itself, and holds no place up meanwhile. */
+	/* A duplicate is retried later, and blocks nothing meanwhile. */
 	run->wait_ms = 0;
 	if (consumer->lease_ms != 0)
 		run->lease_ms = consumer->lease_ms;
@@ -80,7 +79,7 @@ static void check_source(struct hx_complete *complete, const struct hx_config_co
 {
 	struct hapax_error err;
 
-	/* What it says holds nothing of the URL that may be secret. */
+	/* The error contains no secret part of the URL. */
 	if (hapax_source_check(consumer->from, &err) != HAPAX_OK)
 		hx_fault(
 			complete->faults, HAPAX_ERR_INVALID, &consumer->place,
@@ -94,7 +93,7 @@ static void check_key(struct hx_complete *complete, const struct hx_config_consu
 	struct hapax_error err = {.message = "include needs key: content or key: hybrid"};
 	enum hapax_status status = HAPAX_ERR_INVALID;
 
-	/* The usual places take all options but that one; event-id stands for them. */
+	/* The usual places take all options except include; event-id stands for them here. */
 	if (consumer->keying.key[0] != '\0' || options.include_count == 0)
 		status = hapax_key_strategy_new(
 			consumer->keying.key[0] == '\0' ? "event-id" : consumer->keying.key,

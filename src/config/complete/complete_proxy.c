@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * complete_proxy.c - the routes of the proxy, beyond what was written.
+ * complete_proxy.c - derive values of the proxy's routes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum { STATUSES = HX_CONFIG_STATUS_MAX - HX_CONFIG_STATUS_MIN + 1, UNSAID = -1 }
 
 static const char *const methods[] = {"POST", "PATCH"};
 
-/* What describes a response, and is true of it again. */
+/* Headers that describe a response and still hold when it is replayed. */
 static const char *const replay_headers[] = {
 	"Content-Type",
 	"Content-Encoding",
@@ -30,7 +30,7 @@ static const char *const replay_headers[] = {
 	"Retry-After",
 };
 
-/* What chooses the account that a request is for, beside the credential. */
+/* Headers that choose the account of a request, besides the credential. */
 static const char *const fingerprint_headers[] = {
 	"Stripe-Account",      "Stripe-Context",    "X-Goog-User-Project",
 	"OpenAI-Organization", "OpenAI-Project",    "Xero-Tenant-Id",
@@ -53,7 +53,7 @@ static void complete_lists(struct hx_config_proxy_route *route)
 	}
 }
 
-/* The statuses of a list that are exact, or those that are classes. */
+/* Enter the exact statuses of a list, or its classes. */
 static void enter(
 	struct hx_complete *complete, const struct hx_config_proxy_route *route,
 	const char *const *texts, size_t count, enum hapax_run_outcome outcome, bool is_class,
@@ -139,7 +139,7 @@ static void complete_name(
 			"route '%.64s' occurs twice", route->name);
 }
 
-/* In the form that the paths of requests are compared in. */
+/* Convert to the form in which request paths are compared. */
 static void complete_path(struct hx_complete *complete, struct hx_config_proxy_route *route)
 {
 	char *path;
@@ -154,7 +154,7 @@ static void complete_path(struct hx_complete *complete, struct hx_config_proxy_r
 	route->path = path;
 }
 
-/* Cookies that nobody looks at would be taken for a protection. */
+/* Cookies that are never checked would seem to be a protection. */
 static void check_credential(
 	struct hx_complete *complete, const struct hx_config_proxy_route *route)
 {
@@ -174,7 +174,7 @@ static void check_park(struct hx_complete *complete, const struct hx_config_prox
 	hx_complete_check_park(complete, what, &route->place, route->on_lapse, route->scope);
 }
 
-/* With an upstream and no routes there is one for everything. */
+/* With an upstream and no routes there is one route for everything. */
 static const struct hx_config_proxy_route everything = {
 	.name = "proxy",
 	.path = "/",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema.c - every setting there is.
+ * schema.c - every setting.
  */
 #include "config/schema/schema.h"
 
@@ -58,7 +58,7 @@ static const struct hx_setting store_settings[] = {
 	{"unsafe_interval", AT(store, unsafe_interval_ms), DURATION("1s", 1, HOUR), RESTART,
 	 "how much a crash may take back with sync: unsafe-interval"},
 	{"segment_bytes", AT(store, segment_bytes), SIZE("64MiB", MIB, 1024 * MIB), RESTART,
-	 /* Below, each pass would write more of a manifest than it gives up of the log. */
+	 /* Below 1 MiB, each pass would write more manifest than it frees log. */
 	 "file: only; the size of a file of the log"},
 	{"max_clock_step", AT(store, max_clock_step_ms), DURATION("7d", SECOND, HX_TTL_MS_MAX),
 	 RESTART, "how far ahead a clock is believed at once after a reboot"},
@@ -105,7 +105,7 @@ static const struct hx_setting type_settings[] = {
 static const struct hx_section type_section = {
 	"a type", .settings = type_settings, .size = sizeof(struct hx_config_type)};
 
-/* Of `defaults`, and of each of `scopes`. */
+/* Shared by `defaults` and each of `scopes`. */
 static const struct hx_setting default_settings[] = {
 	{"enabled", AT(scope, enabled), BOOLEAN("true"), 0,
 	 "false: every event runs, nothing is asked or kept"},
@@ -239,7 +239,7 @@ static const struct hx_setting drain_settings[] = {
 static const struct hx_section drain_section = {
 	"drain", .settings = drain_settings, .size = sizeof(struct hx_config_drain)};
 
-/* The whole has no part behind its name. */
+/* struct hx_config has no part in its name. */
 #define ROOT(member)             .offset = offsetof(struct hx_config, member)
 #define ROOT_LIST(member, count) .count_offset = offsetof(struct hx_config, count), ROOT(member)
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema_auth.c - the settings of who may ask for what.
+ * schema_auth.c - the settings of access rights.
  */
 #include "config/schema/schema_row.h"
 

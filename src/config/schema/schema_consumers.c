@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema_consumers.c - the settings of a consumer: those of `hapax consume`, by the names
- * that routes and scopes have for them.
+ * schema_consumers.c - the settings of a consumer: those of `hapax consume`, with the names that
+ * routes and scopes use.
  */
 #include "config/schema/schema_row.h"
 
@@ -13,7 +13,7 @@ static const char *const on_lapses[] = {"retry", "park", NULL};
 static const char *const orders[] = {"key", "partition", "none", NULL};
 static const char *const on_duplicates[] = {"drop", "divert", "tag", NULL};
 
-/* Of a topic, a queue, an exchange or a stream. */
+/* The name of a topic, queue, exchange or stream. */
 enum { TARGET_SIZE_MAX = 255, PREFETCH_MAX = 10000, PARALLEL_MAX = 10000 };
 
 static const struct hx_setting consumer_settings[] = {

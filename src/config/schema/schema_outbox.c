@@ -31,7 +31,7 @@ static const struct hx_setting outbox_settings[] = {
 const struct hx_section hx_config_outbox_section = {
 	"outbox", .settings = outbox_settings, .size = sizeof(struct hx_config_outbox)};
 
-/* Whoever relays them is asked: it reads both URLs, and connects to neither. */
+/* The relay itself checks both URLs, without connecting. */
 void hx_schema_outbox_complete(struct hx_complete *complete, const struct hx_config_outbox *outbox)
 {
 	static const struct hx_place url = {.name = "outbox.url"}, sink = {.name = "outbox.sink"},

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema_row.h - the words and units that rows of the tables are written in; for schema*.c only.
- * schema.h explains the form of a row.
+ * schema_row.h - the words and units of rows in the tables; for schema*.c only. schema.h explains
+ * the form of a row.
  */
 #ifndef HX_CONFIG_SCHEMA_SCHEMA_ROW_H
 #define HX_CONFIG_SCHEMA_SCHEMA_ROW_H
@@ -14,7 +14,7 @@
 #include "config/config_check.h"
 #include "config/schema/schema.h"
 
-/* A member of struct hx_config_<part>; of a list also the member that counts its items. */
+/* A member of struct hx_config_<part>; for a list also the member that counts its items. */
 #define AT(part, member) .offset = offsetof(struct hx_config_##part, member)
 #define LIST_AT(part, member, count) \
 	.count_offset = offsetof(struct hx_config_##part, count), AT(part, member)

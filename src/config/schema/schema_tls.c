@@ -6,7 +6,7 @@
 
 /* In the order of enum hx_tls_client_auth. */
 static const char *const client_auths[] = {"off", "optional", "required", NULL};
-/* And of a door: first, what all have. */
+/* The same for a door, after "inherit". */
 static const char *const door_client_auths[] = {"inherit", "off", "optional", "required", NULL};
 
 static const struct hx_setting door_settings[] = {

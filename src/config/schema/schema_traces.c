@@ -9,7 +9,7 @@
 
 #include "config/complete/complete.h"
 
-/* Of a share: a billionth is less than one a day. */
+/* Digits of a share: a billionth is less than one event a day. */
 enum { SHARE_DIGITS_MAX = 9 };
 
 /* "0", "0.25", "1", "1.0": in billionths. */
