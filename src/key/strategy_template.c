@@ -238,7 +238,7 @@ static enum hx_key_made event_time(
 	return HX_KEY_MISSING;
 }
 
-/* What writing needs: the values found, and their maximum size. */
+/* Input for writing: the values found, and their maximum size. */
 struct plan {
 	struct hx_key_part parts[PIECES_MAX];
 	int64_t time_ms;
