@@ -9,7 +9,7 @@
 
 #include "base/buf.h"
 
-/* What a JSON text contains. */
+/* The form of a JSON text. */
 enum hx_event_form {
 	HX_EVENT_DOCUMENT = 0,    /* the data itself; paths are relative to it */
 	HX_EVENT_CLOUDEVENTS = 1, /* a structured CloudEvent: attributes, and data */
