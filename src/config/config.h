@@ -132,7 +132,7 @@ struct hx_config_upstream {
 	int64_t connect_timeout_ms;
 	int64_t idle_timeout_ms;  /* an unused pooled connection is closed */
 	uint64_t max_connections; /* to one upstream, over all loops; 0: no limit */
-	uint64_t max_idle;        /* of these, kept open by each loop */
+	uint64_t max_idle;        /* of these, kept open while idle by each loop */
 };
 
 /* Limits of every HTTP door. Sizes in bytes; a count of 0 is no limit. */
@@ -238,7 +238,7 @@ struct hx_config_route {
 
 /* The answer to the OPTIONS handshake of the webhook specification. */
 struct hx_config_webhook {
-	const char *const *allowed_origins; /* "*": any; none: consent is refused */
+	const char *const *allowed_origins; /* "*": any; none: no consent */
 	size_t allowed_origin_count;
 	uint64_t allowed_rate; /* requests a minute; 0: "*" */
 };

@@ -14,7 +14,7 @@
 
 hx_setting_check_fn hx_config_check_digest;     /* sha256: and 64 digits of 0-9a-f */
 hx_setting_check_fn hx_config_check_name;       /* UTF-8 without controls */
-hx_setting_check_fn hx_config_check_path;       /* begins with a slash; no escapes */
+hx_setting_check_fn hx_config_check_path;       /* begins with a slash; is not decoded */
 hx_setting_check_fn hx_config_check_network;    /* an address, or 10.0.0.0/8 */
 hx_setting_check_fn hx_config_check_pattern;    /* a name, possibly with * at its end */
 hx_setting_check_fn hx_config_check_scope;      /* TENANT/GROUP */

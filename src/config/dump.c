@@ -26,9 +26,7 @@ static enum hapax_status text_of(
 
 	hx_buf_clear(out);
 	status = hx_value_write(setting, object, out);
-	/*
-	 * The URL of a called service has neither user nor options, and its path may contain an @.
-	 */
+	/* A called service's URL has neither user nor options; its path may contain an @. */
 	if (status == HAPAX_OK && (setting->flags & HX_SETTING_SECRET) &&
 	    setting->check != hx_config_check_url)
 		status = hx_public_url(out, hx_kafka_property_view);
