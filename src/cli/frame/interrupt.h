@@ -16,9 +16,7 @@ void hx_interrupt_ignore_writes(void);
 /* The signals that are ignored only because of this: a child must not inherit it. */
 void hx_interrupt_child_defaults(sigset_t *ret);
 
-/*
- * From now on INT and TERM are remembered and do not end the process. A second one ends it at once.
- */
+/* From now on INT and TERM are remembered and do not end the process; a second one does. */
 void hx_interrupt_watch(void);
 
 /* The signal received, or 0. */

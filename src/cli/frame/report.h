@@ -20,9 +20,7 @@ enum { HX_REPORT_SIZE = 2048 + 128 };
 __attribute__((format(printf, 2, 3))) void hx_report(const char *command, const char *format, ...);
 __attribute__((format(printf, 1, 2))) void hx_report_hint(const char *format, ...);
 
-/*
- * Format the line of hx_report() for a caller that must not wait for the write. Returns its size.
- */
+/* Format the line of hx_report() for a caller that must not block. Returns its size. */
 __attribute__((format(printf, 3, 4))) size_t hx_report_format(
 	char line[HX_REPORT_SIZE], const char *command, const char *format, ...);
 

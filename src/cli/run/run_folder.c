@@ -39,7 +39,7 @@ void hx_cmd_run_folders_find(struct hx_cmd_run_folders *folders)
 		add(folders, "%s/hapax/run", state);
 	else if (home != NULL)
 		add(folders, "%s/.local/state/hapax/run", home);
-	/* A system service has neither variable. */
+	/* A system service has neither of these. */
 	if (geteuid() == 0)
 		add(folders, "/run/hapax/run");
 	folders->make_count = folders->count;

@@ -303,9 +303,7 @@ enum hapax_status hx_cmd_run_ledger_confirm(
 	if (boot_ms() - ledger->claimed_ms < ledger->plan->lease_ms / 3)
 		return HAPAX_OK;
 	status = read_claim(ledger, err);
-	/*
-	 * The record read may be old by now. The lease says how long no other run could take over.
-	 */
+	/* The record may be old by now. The lease says how long no run could take over. */
 	if (status == HAPAX_OK && !hapax_run_may_begin(ledger->run))
 		status = renew_first(ledger, err);
 	return status;
