@@ -37,9 +37,9 @@ static inline void hx_epoch_init(struct hx_epoch *epoch)
 }
 
 /*
- * Take a seat; returns its number for leave. Let a writer make memory unreachable and then find
- * the seat empty, or with a later time. The reader's later loads see that writer's change. The
- * writer raised now before (retire). The last load here follows in the order of sequentially
+ * Take a seat; returns its number for leave. If a writer makes memory unreachable and then finds
+ * the seat empty, or with a later time, the reader's later loads see that change. Such a writer
+ * raised now before (retire). The last load here follows that in the order of sequentially
  * consistent operations. So it reads what retire wrote or something later, and with it all that
  * came before.
  */
