@@ -106,7 +106,7 @@ static enum hapax_status promise(struct hx_log_writer *writer, size_t size, bool
 	return HAPAX_OK;
 }
 
-/* Where the next entry goes. */
+/* The address of the next entry. */
 static unsigned char *writer_take(struct hx_log_writer *writer, size_t size, uint64_t *ret_lsn)
 {
 	unsigned char *at = writer->frame + HX_LOG_FRAME_HEADER_SIZE + writer->payload;
