@@ -79,7 +79,7 @@ bool hx_resp_batch_keep(
 /* The value of the set operation that was added last. */
 void hx_resp_batch_set_value(struct hx_resp_batch *batch, struct hapax_bytes kept);
 
-/* For the operation added last, after its value: whether it counts as one, and its class. */
+/* Whether the operation added last has the value that was set, and its class. */
 void hx_resp_batch_set_class(
 	struct hx_resp_batch *batch, bool has_value, enum hapax_result_class result_class);
 

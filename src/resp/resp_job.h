@@ -36,7 +36,7 @@ struct hx_resp_job {
 	bool is_whole; /* it changes data, so drop does not stop it halfway */
 
 	bool has_pattern;
-	bool wants_none;          /* TYPE of a type that does not exist */
+	bool wants_none;          /* TYPE that no key has */
 	struct hapax_buf pattern; /* a copy: the client's request is freed by then */
 
 	enum hapax_status status;
