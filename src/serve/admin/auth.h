@@ -32,7 +32,7 @@ struct hx_tls_peer;
 enum hx_role {
 	HX_ROLE_NONE = 0, /* may probe */
 	HX_ROLE_READ,     /* sees keys, results, figures, settings */
-	HX_ROLE_WRITE,    /* claims, completes, releases, resolves, forgets what is done */
+	HX_ROLE_WRITE,    /* claims, completes, releases, resolves, forgets completed keys */
 	HX_ROLE_ADMIN,    /* changes settings, forgets by force, resets figures */
 };
 

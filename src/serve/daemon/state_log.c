@@ -12,7 +12,7 @@
 #include "serve/daemon/daemon.h"
 #include "serve/daemon/probe.h"
 
-/* Of all doors. */
+/* The sum over all doors. */
 static int64_t sum_doors(const struct hx_serve *serve, enum hx_metric metric)
 {
 	int64_t sum = 0;

@@ -317,7 +317,7 @@ void hx_delivery_stream(struct hx_delivery *delivery)
 {
 	struct draft draft = {.reply = {.status = delivery->call.status}};
 
-	/* The reply reports it only as a status word. */
+	/* The sender gets only a summary of it. */
 	if (delivery->batch != NULL || is_redirection(delivery))
 		return;
 	add_decision(&draft, decision_of(delivery));
@@ -380,7 +380,7 @@ static void answer_response(struct hx_delivery *delivery, bool is_stored)
 
 void hx_delivery_answer_unstored(struct hx_delivery *delivery)
 {
-	/* A failure has no response to keep, so it can wait. */
+	/* Without a response only the failure is recorded, which can wait. */
 	if (delivery->call.status != 0 && delivery->batch == NULL)
 		answer_response(delivery, false);
 }

@@ -247,8 +247,8 @@ void hx_proxy_handle(struct hx_http_exchange *exchange)
 	if (!hx_delivery_accept(exchange, HX_DOOR_PROXY))
 		return;
 	/*
-	 * Read it now: at the end of the turn the connection may be gone, and keys must not mix
-	 * clients.
+	 * Copy it now: at the end of the turn the connection may be gone, and clients must not
+	 * share keys.
 	 */
 	delivery = exchange->context;
 	delivery->has_certificate = certificate != NULL;

@@ -2,13 +2,15 @@
 /*
  * turns.h - chooses the next body to read: each address gets an equal share, byte for byte.
  *
- * The virtual time is the number of bytes that each address would have read by now, if all waiting
+ * The virtual time is the number of bytes that each address would have had by now, if all waiting
  * addresses were read side by side. A body begins when it arrives, or at the end of the previous
  * body of its address. It ends its size later. The body that would end first is next. So a small
- * body of an otherwise idle address overtakes the large ones of any number of others. No body waits
- * forever: every read advances the time by its size divided by the number of sharing addresses, and
- * bodies that arrive after a body's end are behind it. Each waiting address reads at most the
- * body's own size before it; addresses that are gone, HX_TURNS_LEFT_MAX times its size.
+ * body of an otherwise idle address overtakes the large ones of any number of others.
+ *
+ * No body waits forever. Every read advances the time by its size divided by the number of sharing
+ * addresses, and bodies that arrive after a body's end are behind it. So at most its own size is
+ * read before it for each waiting address, and HX_TURNS_LEFT_MAX times its size for addresses that
+ * are gone.
  *
  *	hx_turns_ask(&turns, &turn, size); ... turn = hx_turns_take(&turns, may_read, arg);
  *	(read it) hx_turns_leave(&turns, turn);
@@ -55,7 +57,7 @@ struct hx_turn *hx_turns_take(struct hx_turns *turns, hx_turns_may_fn *may, void
 /* A body that was taken is no longer being read. */
 void hx_turns_leave(struct hx_turns *turns, struct hx_turn *turn);
 
-/* The number of bodies being read; of who, or in total. */
+/* The number of bodies being read: for `who`, or in total. */
 size_t hx_turns_reading_of(const struct hx_turns *turns, uint64_t who);
 size_t hx_turns_reading(const struct hx_turns *turns);
 

@@ -46,7 +46,7 @@ enum hapax_status hx_consumers_start(
 void hx_consumers_reload(struct hx_consumers *consumers, struct hx_config *config);
 
 /*
- * Frees removed consumers that have ended, and clears failures of those that work. Call it
+ * Frees removed consumers that have ended, and clears old failures of working ones. Call it
  * periodically.
  */
 void hx_consumers_tidy(struct hx_consumers *consumers);

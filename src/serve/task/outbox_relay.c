@@ -63,7 +63,7 @@ static void on_report(void *context, enum hapax_relay_event event, const char *t
 	}
 }
 
-/* Our name, for operators who look up the relay of an outbox. */
+/* Our name, for operators that look up the relay of an outbox. */
 static void name_owner(char owner[OWNER_SIZE])
 {
 	char text[HX_OWNER_SIZE_MAX + 1];

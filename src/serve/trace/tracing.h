@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tracing.h - a delivery as spans: what it records, and what it passes on.
+ * tracing.h - records a delivery as spans, and passes its context on.
  *
  * Without traces.endpoint tracing is off: traceparent goes to the upstream like every other field.
  * With it, a span of the call replaces the sender's.
