@@ -2,8 +2,8 @@
 /*
  * command_handler.c - a command as the handler of a message.
  *
- * One loop waits for room on its input, for its output, for its end, and for the time
- * that is given to it. What it does not read of its input is not its fault.
+ * One loop waits for room on the command's input, for its output, its exit and its timeout. A
+ * command that does not read all of its input has not failed.
  */
 #include "source/handler/command_handler.h"
 
@@ -22,7 +22,7 @@
 #include "source/handler/workers.h"
 
 enum {
-	/* How often the end is looked for, where nothing else happens. */
+	/* How often to check for the exit if nothing else happens. */
 	LOOK_MS = 20,
 	/* Between TERM and KILL. */
 	KILL_AFTER_MS = 5000,
@@ -40,10 +40,10 @@ struct running {
 	pid_t pid;
 	bool has_ended;
 	struct hx_process_end end;
-	bool is_late; /* it was stopped because its time was over */
+	bool is_late; /* stopped by its timeout */
 	int64_t stop_at_ns;
 	int64_t kill_at_ns;
-	uint64_t size; /* of what it wrote */
+	uint64_t size; /* of its output */
 	uint64_t size_max;
 };
 
@@ -54,7 +54,7 @@ struct variables {
 	const char *list[VARIABLES_MAX + TRACES + 1];
 };
 
-/* NAME=VALUE and a NUL. What cannot stand in an environment, or has no room, is left out: false. */
+/* Add NAME=VALUE and a NUL. False: not allowed in an environment, or no room; left out. */
 static bool add(struct variables *variables, const char *name, struct hapax_bytes value)
 {
 	size_t begin = variables->text.size;
@@ -80,7 +80,7 @@ static bool add_number(struct variables *variables, const char *name, uint64_t n
 	return add(variables, name, hapax_bytes_from_text(text));
 }
 
-/* HAPAX_DUPLICATE is there for all: ours may have come from somebody else's environment. */
+/* Set HAPAX_DUPLICATE always: hapax may have inherited one. */
 static bool describe_duplicate(struct variables *variables, const struct hx_in_flight *in_flight)
 {
 	const struct hapax_duplicate *duplicate = &in_flight->duplicate;
@@ -119,8 +119,9 @@ static void describe_message(struct variables *variables, const struct hx_in_fli
 }
 
 /*
- * A trace goes on: by the names that OpenTelemetry has for an environment. Those that the message
- * has not are empty, because ours are of another trace. Returns how many; they take no room.
+ * Continue the trace, with OpenTelemetry's names for environment variables. Variables that the
+ * message lacks are set empty, because the inherited ones belong to another trace. Returns their
+ * number; they take no room.
  */
 static size_t describe_trace(
 	struct variables *variables, const struct hx_envelope *envelope,
@@ -142,7 +143,7 @@ static size_t describe_trace(
 	return count;
 }
 
-/* What decides comes first, as there is an end to the room. False: there is none even for that. */
+/* Add the decisive variables first, because room is limited. False: no room even for them. */
 static bool describe(struct variables *variables, const struct hx_in_flight *in_flight)
 {
 	const char *empty[TRACES];
@@ -217,7 +218,7 @@ static void feed(struct running *running)
 		close_input(running);
 }
 
-/* False: there is nothing now, or will not be any more. */
+/* False: no data now, or end of file. */
 static bool take_in(struct running *running)
 {
 	char data[CHUNK_SIZE];
@@ -231,7 +232,7 @@ static bool take_in(struct running *running)
 		return false;
 	}
 	running->size += (uint64_t)size;
-	/* What is too large to keep is counted. */
+	/* Output that is too large to keep is only counted. */
 	if (running->size <= running->size_max)
 		(void)hapax_work_write(running->work, data, (size_t)size);
 	return true;
@@ -323,7 +324,7 @@ enum hapax_run_outcome hx_command_run_work(struct hapax_work *work, void *contex
 	struct hapax_error err;
 	enum hapax_status status;
 
-	/* Without its mark it would take a duplicate for a first delivery. */
+	/* Without HAPAX_DUPLICATE the command would take a duplicate for a first delivery. */
 	status = describe(&variables, in_flight)
 		? start(&running, command, variables.list, &err)
 		: hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "out of memory for a command");

@@ -2,14 +2,13 @@
 /*
  * command_handler.h - a command as the handler of a message.
  *
- * It gets the data on its standard input and facts in its environment (HAPAX_KEY,
- * HAPAX_TOKEN, HAPAX_ATTEMPT, HAPAX_TOPIC, HAPAX_EVENT_TYPE, ...; HAPAX_DUPLICATE is empty but for a
- * duplicate that is tagged). What it writes to its standard output is
- * the result; its standard error is ours. Exit status 0 is ok, any other and death by a
- * signal are transient, as for `hapax run`; a command that was stopped because it took too
- * long is ambiguous.
+ * The command gets the data on standard input and variables in its environment (HAPAX_KEY,
+ * HAPAX_TOKEN, HAPAX_ATTEMPT, HAPAX_TOPIC, HAPAX_EVENT_TYPE, ...; HAPAX_DUPLICATE is empty except
+ * for a tagged duplicate). Its standard output is the result; it inherits our standard error. Exit
+ * status 0 is ok. Any other status, or a signal, is transient, as for `hapax run`. A command that
+ * was stopped by its timeout is ambiguous.
  *
- * Threads: the function is called by workers, several at once.
+ * Threads: workers call the function, several at once.
  */
 #ifndef HX_SOURCE_HANDLER_COMMAND_HANDLER_H
 #define HX_SOURCE_HANDLER_COMMAND_HANDLER_H

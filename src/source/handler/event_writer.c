@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event_writer.c - a message as a CloudEvent over HTTP.
+ * event_writer.c - writes a message as a CloudEvent over HTTP.
  */
 #include "source/handler/event_writer.h"
 
@@ -18,7 +18,7 @@
 
 enum { ATTRIBUTES_MADE = 5, SOURCE_SIZE = 700, NAME_SIZE = 3 + HX_CLOUDEVENT_NAME_MAX + 1 };
 
-/* The attributes of a message that has none of its own. */
+/* The generated attributes of a message without its own. */
 struct made {
 	struct hapax_field fields[ATTRIBUTES_MADE];
 	size_t count;
@@ -56,7 +56,7 @@ static void make(struct made *made, const struct hx_in_flight *in_flight)
 	made->count = ATTRIBUTES_MADE;
 }
 
-/* What the event has, or what was made for it. */
+/* The event's attributes, or the generated ones. */
 static const struct hapax_field *attributes_of(
 	const struct hx_in_flight *in_flight, struct made *made, size_t *ret_count)
 {
@@ -80,7 +80,7 @@ static bool has_attribute(const struct hapax_field *fields, size_t count, struct
 	return false;
 }
 
-/* A trace goes on: what the producer noted is a header of the request, too. */
+/* Continue the trace: the producer's trace headers become request headers, too. */
 static void write_trace(const struct hx_in_flight *in_flight, struct hx_http1_writer *writer)
 {
 	static const char *const names[] = {"traceparent", "tracestate", "baggage"};
@@ -153,7 +153,7 @@ static bool is_json(struct hapax_bytes text)
 	return true;
 }
 
-/* JSON as it is, other text as a string if it says what it is, everything else in Base64. */
+/* JSON unchanged, other text as a string if its type is declared, anything else in Base64. */
 static enum hapax_status write_data(
 	const struct hx_envelope *envelope, struct hx_json_write *json, struct hapax_buf *document)
 {

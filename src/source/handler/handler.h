@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * handler.h - who does the work of a message.
+ * handler.h - the interface of message handlers.
  *
  * Threads: the consumer's.
  */
@@ -12,13 +12,13 @@
 struct hx_handler;
 
 struct hx_handler_ops {
-	/* Work on it; hx_in_flight_finish() ends it, perhaps before start returns. */
+	/* Start the work; hx_in_flight_finish() ends it, perhaps before start returns. */
 	void (*start)(struct hx_handler *handler, struct hx_in_flight *in_flight);
-	/* Its work no longer counts, or takes too long: stop if that can be. NULL: it cannot. */
+	/* The work no longer counts, or takes too long: stop it. NULL: not possible. */
 	void (*stop)(struct hx_handler *handler, struct hx_in_flight *in_flight);
-	/* Take up what ended on other threads. NULL: nothing ends there. */
+	/* Process work that ended on other threads. NULL: none does. */
 	void (*turn)(struct hx_handler *handler);
-	/* What a message holds for it, when the message is freed. NULL: nothing. */
+	/* Free the handler's data of a message. NULL: none. */
 	void (*forget)(struct hx_handler *handler, struct hx_in_flight *in_flight);
 };
 
@@ -26,15 +26,15 @@ struct hx_handler {
 	const struct hx_handler_ops *ops;
 };
 
-/* Which function, key and options, for which type of events. */
+/* The function, key and options for a type of events. */
 struct hx_route {
-	char *type; /* NULL: every other */
+	char *type; /* NULL: every other type */
 	struct hx_identity *identity;
 	struct hapax_run_options run;
 	struct hapax_run_options unprotected; /* the same for events without a key */
-	hapax_handler_fn *fn;                 /* of a function */
+	hapax_handler_fn *fn;                 /* for a function */
 	void *context;
-	/* With transactions fn is that of tx_session.h, which calls this one. */
+	/* With transactions, fn is that of tx_session.h, which calls inner. */
 	hapax_handler_fn *inner;
 	void *inner_context;
 	struct hapax_run_options inner_run;

@@ -26,7 +26,7 @@ static void fail(struct hx_in_flight *in_flight, enum hapax_run_outcome outcome,
 	hx_in_flight_finish(in_flight, outcome, NULL, hapax_bytes_from_text(in_flight->error_text));
 }
 
-/* The service's own fields; not those of the connection, nor for one client only. */
+/* The service's own fields, not those of the connection or for one client only. */
 static bool is_kept(const struct hx_http1_head *head, struct hapax_bytes name)
 {
 	return !hx_http1_text_equal(name, HX_BYTES_LIT("Date")) &&
@@ -41,7 +41,7 @@ static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
 	struct hx_in_flight *in_flight = call->context;
 
 	in_flight->status = head->status;
-	/* The request is sent: its memory holds the fields of the response from here on. */
+	/* The request is sent: reuse its memory for the fields of the response. */
 	hx_buf_clear(&in_flight->fields);
 	for (size_t i = 0; i < head->field_count; i++) {
 		const struct hapax_field *field = &head->fields[i];
@@ -119,7 +119,7 @@ static const struct hx_http_call_ops call_ops = {
 	.on_end = on_end,
 };
 
-/* Once in the life of an in_flight. */
+/* Called once per in_flight. */
 static enum hapax_status prepare(struct hx_http_handler *handler, struct hx_in_flight *in_flight)
 {
 	enum hapax_status status;
@@ -146,7 +146,7 @@ static void write_tag(struct hx_http1_writer *writer, const struct hapax_duplica
 	hx_http1_write_field(
 		writer, HX_BYTES_LIT("Hapax-Duplicate"),
 		hapax_bytes_from_text(hapax_duplicate_cause_name(duplicate->cause)));
-	/* A queue may have any name. */
+	/* The place may contain any queue name. */
 	if (duplicate->original.size > 0 && hx_http1_is_field(name, duplicate->original))
 		hx_http1_write_field(writer, name, duplicate->original);
 	hx_clock_format_utc(duplicate->first_seen_ms, first_seen);
@@ -208,7 +208,7 @@ static void start(struct hx_handler *base, struct hx_in_flight *in_flight)
 		fail(in_flight, HAPAX_RUN_TRANSIENT, err.message);
 }
 
-/* Its time is up. */
+/* Timeout. */
 static void stop(struct hx_handler *base, struct hx_in_flight *in_flight)
 {
 	struct hx_http_handler *handler = (struct hx_http_handler *)base;

@@ -2,9 +2,9 @@
 /*
  * http_handler.h - an HTTP service as the handler of messages.
  *
- * Each message is a POST of a CloudEvent, binary or structured, with Hapax-Token and
- * Hapax-Attempt; a duplicate that is tagged has Hapax-Duplicate in their place. What is none becomes one: its key is the id, the topic the source. Sent
- * and not answered is ambiguous.
+ * Each message is a POST of a CloudEvent, binary or structured, with Hapax-Token and Hapax-Attempt;
+ * a tagged duplicate has Hapax-Duplicate instead. Any other message becomes a CloudEvent: its key
+ * is the id, the topic the source. A request that was sent and not answered is ambiguous.
  *
  * Threads: the reactor's.
  */
@@ -30,12 +30,12 @@ struct hx_http_handler {
 	char path[HX_HTTP_PATH_SIZE];
 };
 
-/* INVALID: url is not one. resolver may be shared; calls are as many as connections. */
+/* INVALID: invalid url. resolver may be shared; calls: the number of connections. */
 enum hapax_status hx_http_handler_init(
 	struct hx_http_handler *handler, struct hx_reactor *reactor, struct hx_resolver *resolver,
 	const char *url, size_t parallel, struct hapax_error *err);
 
-/* Nothing runs: close connections. The reactor has to turn once more before done. */
+/* Nothing runs: close connections. The reactor must turn once more before done. */
 void hx_http_handler_close(struct hx_http_handler *handler);
 void hx_http_handler_done(struct hx_http_handler *handler);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * no_tx_session.c - in the place of tx_session.c where PostgreSQL was not built in.
+ * no_tx_session.c - replaces tx_session.c in a build without PostgreSQL.
  */
 #include "base/error.h"
 #include "source/handler/tx_session.h"

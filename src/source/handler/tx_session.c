@@ -22,7 +22,7 @@
 
 enum { TOPIC_SIZE = 256 };
 
-/* A connection with the ledger. Whoever took it has it alone. */
+/* A connection with the ledger joined to it. One worker at a time uses it. */
 struct hx_tx_session {
 	PGconn *conn; /* NULL: not connected */
 	struct hapax_store *store;
@@ -30,12 +30,12 @@ struct hx_tx_session {
 	struct hx_tx_session *next;
 };
 
-/* What a transaction is about. */
+/* The context of a transaction. */
 struct job {
 	struct hx_tx_sessions *tx_sessions;
 	struct hx_tx_session *tx_session;
 	struct hx_in_flight *in_flight;
-	struct hapax_work *outer; /* as the consumer has it */
+	struct hapax_work *outer; /* the consumer's work */
 };
 
 static void disconnect(struct hx_tx_session *tx_session)
@@ -53,8 +53,8 @@ static void ignore_notice(void *context, const PGresult *result)
 }
 
 /*
- * As a session of the store has it: commits are durable, one tenant is seen or all. The ledger's
- * schema comes behind those of the caller's, whose tables the function writes.
+ * The settings of a store session: commits are durable; one tenant is visible, or all. The ledger's
+ * schema comes after the caller's, whose tables the function writes.
  */
 static enum hapax_status greet(
 	struct hx_tx_session *tx_session, const struct hx_postgres_place *place,
@@ -99,7 +99,7 @@ static enum hapax_status join(
 		: hx_postgres_offset_prepare(tx_session->conn, schema, err);
 }
 
-/* Connected, and joined. If it cannot be, it is neither. */
+/* Connect and join. On failure, neither. */
 static enum hapax_status make_ready(
 	const struct hx_tx_sessions *tx_sessions, struct hx_tx_session *tx_session,
 	struct hapax_error *err)
@@ -126,7 +126,7 @@ static enum hapax_status make_ready(
 	return status;
 }
 
-/* One that is connected. NULL: there is none, and err says why. */
+/* Take a connected session. NULL: none, and err says why. */
 static struct hx_tx_session *tx_session_take(
 	struct hx_tx_sessions *tx_sessions, struct hapax_error *err)
 {
@@ -207,7 +207,7 @@ static enum hapax_status set_offset(const struct job *job, struct hapax_error *e
 	return hx_postgres_offset_set(job->tx_session->conn, &offset, in_flight->position, err);
 }
 
-/* In the transaction, with the claim. */
+/* Runs in the transaction, with the claim. */
 static enum hapax_run_outcome handle(struct hapax_work *work, void *context)
 {
 	const struct job *job = context;
@@ -220,7 +220,7 @@ static enum hapax_run_outcome handle(struct hapax_work *work, void *context)
 	outcome = in_flight->route->inner(work, in_flight->route->inner_context);
 	if (outcome == HAPAX_RUN_OK || outcome == HAPAX_RUN_DEFINITIVE)
 		hx_in_flight_keep_place(in_flight, &work->result);
-	/* What was refused for good is not done before its letter is out. */
+	/* A permanently refused message is not done before its dead letter is published. */
 	if (outcome == HAPAX_RUN_OK && set_offset(job, &err) != HAPAX_OK)
 		outcome = hapax_work_fail(work, HAPAX_RUN_TRANSIENT, err.message);
 	(void)snprintf(
@@ -245,7 +245,7 @@ static enum hapax_status process(
 	status = hapax_tx_process(
 		job->tx_session->processor, &request, handle, job, answer, &in_flight->call.body,
 		err);
-	/* A mark that lags does no harm: the next one makes up for it. */
+	/* A lagging mark is harmless: the next one catches up. */
 	if (status == HAPAX_OK && answer->outcome == HAPAX_OUTCOME_REPLAY &&
 	    answer->result.result_class != HAPAX_RESULT_DEFINITIVE &&
 	    in_flight->consumer->options.on_duplicate == HAPAX_ON_DUPLICATE_DROP)
@@ -253,7 +253,7 @@ static enum hapax_status process(
 	return status;
 }
 
-/* What is not the function's doing is the store's, and counts for nothing. */
+/* An error that is not the function's is the store's, and counts as no attempt. */
 static void judge(
 	struct hx_tx_session *tx_session, struct hapax_work *work, struct hapax_answer *answer,
 	enum hapax_status status, const char *why)
@@ -264,7 +264,7 @@ static void judge(
 		answer->status = status;
 		(void)hapax_work_fail(work, HAPAX_RUN_TRANSIENT, why);
 	}
-	/* Somebody else ended its transaction: it is joined anew. */
+	/* The function ended the transaction itself: join again. */
 	if (status == HAPAX_ERR_FAILED) {
 		answer->status = HAPAX_ERR_UNAVAILABLE;
 		disconnect(tx_session);
@@ -283,7 +283,7 @@ enum hapax_run_outcome hx_tx_session_run_work(struct hapax_work *work, void *con
 
 	in_flight->answer = (struct hapax_answer)HAPAX_ANSWER_INIT;
 	in_flight->has_answer = true;
-	/* The body of the answer lies where the consumer would look for one. */
+	/* The answer's body is in call.body, which the consumer would take for a result. */
 	work->result.body = HX_BYTES_LIT("");
 	if (tx_session == NULL) {
 		in_flight->answer.status = err.status;

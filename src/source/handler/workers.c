@@ -41,7 +41,7 @@ static void work_on(struct hx_in_flight *in_flight)
 {
 	struct hapax_work *work = &in_flight->call.work;
 
-	/* It has waited for a worker, and maybe the whole process stood still. */
+	/* The message waited for a worker, and the process may have been stopped. */
 	if (!hx_in_flight_may_begin(in_flight)) {
 		in_flight->outcome = hapax_work_fail(
 			work, HAPAX_RUN_TRANSIENT, "its lease was over before it began");
@@ -109,7 +109,7 @@ static const struct hx_handler_ops ops = {
 	.forget = forget,
 };
 
-/* The next one to work on; NULL: there will be none. */
+/* The next message to work on; NULL: the workers must end. */
 static struct hx_in_flight *workers_take(struct hx_workers *workers)
 {
 	struct hx_in_flight *in_flight;

@@ -2,9 +2,9 @@
 /*
  * workers.h - a handler that calls functions, on threads that may block.
  *
- * A message that is to run is queued; a worker takes it, calls its route's function and
- * leaves it among those that have ended, which the consumer takes up in its next turn. With
- * no worker, the function is called at once, on the consumer's thread.
+ * A message is queued. A worker takes it, calls its route's function and adds it to the list of
+ * ended ones, which the consumer processes in its next turn. Without workers, the function is
+ * called at once, on the consumer's thread.
  *
  * Threads: start and turn are the consumer's.
  */
@@ -19,7 +19,7 @@
 
 struct hx_workers {
 	struct hx_handler base;
-	void (*wake)(void *context); /* the consumer has to turn */
+	void (*wake)(void *context); /* asks the consumer for a turn */
 	void *wake_context;
 	struct hx_thread *threads;
 	size_t thread_count;
@@ -37,10 +37,10 @@ enum hapax_status hx_workers_init(
 	struct hx_workers *workers, size_t count, void (*wake)(void *context), void *wake_context,
 	struct hapax_error *err);
 
-/* Waits for functions that run. Zeros are allowed. */
+/* Waits for running functions. Zero is allowed. */
 void hx_workers_done(struct hx_workers *workers);
 
-/* The message whose work this is. */
+/* The message of this work. */
 struct hx_in_flight *hx_workers_in_flight(const struct hapax_work *work);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kafka_place.c - a Kafka source's URL, taken apart.
+ * kafka_place.c - parses the URL of a Kafka source.
  */
 #include "source/kafka/kafka_place.h"
 
@@ -12,7 +12,7 @@
 #include "base/duration.h"
 #include "base/error.h"
 
-/* A number of messages, or a length of time. */
+/* A number of messages, or a duration. */
 static bool read_warm_up(const char *text, int64_t *ret_ms, int64_t *ret_count)
 {
 	size_t digits = strspn(text, "0123456789");
@@ -62,7 +62,7 @@ static enum hapax_status take_property(
 		&((struct hx_kafka_place *)place)->url, HX_KAFKA_USE_SOURCE, name, value, err);
 }
 
-/* Behind the slash of the path: "TOPIC,TOPIC" */
+/* The path after its slash: "TOPIC,TOPIC" */
 static enum hapax_status take_topics(
 	struct hx_kafka_place *place, struct hapax_bytes topics, struct hapax_error *err)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kafka_place.h - a Kafka source's URL, taken apart.
+ * kafka_place.h - parses the URL of a Kafka source.
  *
  *	kafka://HOST[:PORT][,HOST[:PORT]...]/TOPIC[,TOPIC...][?NAME=VALUE&...]
  *
- * A topic that begins with ^ is a pattern. Names: group (hapax), instance, start
- * (earliest, latest), warm_up (10m, or a number of messages), held_max (bytes), and the properties
- * of librdkafka that broker/kafka_property.h allows. Values are percent-decoded.
+ * A topic that begins with ^ is a pattern. Names: group (hapax), instance, start (earliest,
+ * latest), warm_up (10m, or a number of messages), held_max (bytes), and the properties of
+ * librdkafka that broker/kafka_property.h allows. Values are percent-decoded.
  */
 #ifndef HX_SOURCE_KAFKA_PLACE_H
 #define HX_SOURCE_KAFKA_PLACE_H
@@ -27,21 +27,21 @@ enum {
 };
 
 struct hx_kafka_place {
-	struct hx_kafka_url url;        /* where the topics lie, too */
-	char shown[HX_KAFKA_URL_SIZE];  /* the URL without what may be secret */
+	struct hx_kafka_url url;        /* stores the topics, too */
+	char shown[HX_KAFKA_URL_SIZE];  /* the URL without secrets */
 	char origin[HX_KAFKA_URL_SIZE]; /* kafka://HOST... */
 	const char *topics[HX_KAFKA_TOPICS_MAX];
 	size_t topic_count;
 	char group[HX_KAFKA_NAME_SIZE];
 	char instance[HX_KAFKA_NAME_SIZE]; /* empty: none */
 	bool starts_latest;
-	char warm_up[32];      /* as it stands in the URL; what it says: */
-	int64_t warm_up_ms;    /* how much of the past is read; 0: see warm_up_count */
-	int64_t warm_up_count; /* messages of each partition; 0 and 0: none */
-	size_t held_max;       /* bytes of the messages that are in hand */
+	char warm_up[32];      /* as in the URL; parsed: */
+	int64_t warm_up_ms;    /* how much of the past to read; 0: see warm_up_count */
+	int64_t warm_up_count; /* messages per partition; both 0: none */
+	size_t held_max;       /* bytes of messages in flight */
 };
 
-/* INVALID with what is wrong; values are never in the message. */
+/* INVALID says what is wrong; the message never contains a value. */
 enum hapax_status hx_kafka_place_parse(
 	const char *text, struct hx_kafka_place *ret_place, struct hapax_error *err);
 

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kafka_private.h - what the files of the Kafka source share.
+ * kafka_private.h - declarations that the files of the Kafka source share.
  *
- * librdkafka has threads of its own; everything here runs on the consumer's, except the
- * wake that a queue makes when it gets its first event.
+ * librdkafka has its own threads; everything here runs on the consumer's, except the wake-up of a
+ * queue that gets its first event.
  *
- *  (1) Offsets are stored for librdkafka to commit (enable.auto.offset.store=false) only
- *      up to the low-water mark of acknowledged messages, or where the consumer says that a
- *      partition begins.
- *  (2) While the past of any partition of ours is being read, nothing else is handed out.
- *  (3) A partition that was taken away takes no more marks: acks of its messages free them
- *      and store nothing.
- *  (4) Nothing is handed out while held_max bytes of keys, values and headers are. Beside them
- *      librdkafka fetches ahead until its queue has queued.max.messages.kbytes of values or
- *      queued.min.messages, for all partitions, and then a response of each broker at most.
- *      Not counted: some 300 bytes of its own for each of these, and that a message in hand
- *      keeps the whole response that it came in.
+ *  (1) Offsets are stored for librdkafka to commit (enable.auto.offset.store=false) only up to the
+ *      low-water mark of acknowledged messages, or at the start that the consumer sets for a
+ *      partition.
+ *  (2) While the past of any of our partitions is being read, nothing else is delivered.
+ *  (3) A revoked partition takes no more marks: acks of its messages free them and store nothing.
+ *  (4) Nothing is delivered while the consumer holds held_max bytes of keys, values and headers. In
+ *      addition, librdkafka fetches ahead until its queue has queued.max.messages.kbytes of values
+ *      or queued.min.messages, for all partitions, plus at most one response of each broker. Not
+ *      counted: about 300 bytes of overhead for each of these, and that a message in flight keeps
+ *      the whole response that it came in.
  */
 #ifndef HX_SOURCE_KAFKA_PRIVATE_H
 #define HX_SOURCE_KAFKA_PRIVATE_H
@@ -32,10 +31,10 @@
 #include "source/consume/low_water.h"
 
 enum {
-	/* Messages that are taken out of librdkafka's queue in one call. */
+	/* Messages taken from librdkafka's queue in one call. */
 	HX_KAFKA_BATCH = 256,
 
-	/* Marks of one partition: beyond, it rests until the oldest message is done. */
+	/* Marks of one partition: above this, it pauses until the oldest message is done. */
 	HX_KAFKA_MARKS_MAX = 20000,
 
 	HX_KAFKA_PLACE_SIZE = 24,
@@ -48,25 +47,25 @@ struct hx_kafka_partition {
 	const char *name;
 	int32_t number;
 	bool is_lost;
-	bool is_dirty; /* the low-water mark moved and was not stored */
+	bool is_dirty; /* the low-water mark moved and is not stored yet */
 	bool is_resting;
-	size_t out;       /* messages that the consumer has */
-	uint64_t past_id; /* while its past is being read; 0: it is not */
+	size_t out;       /* messages that the consumer holds */
+	uint64_t past_id; /* while its past is being read; 0: not */
 	bool is_past_read;
-	size_t past_out; /* messages of the past that the consumer has */
-	int64_t seen;    /* the largest offset that was handed out; -1: none */
+	size_t past_out; /* messages of the past that the consumer holds */
+	int64_t seen;    /* the largest delivered offset; -1: none */
 	struct hx_low_water water;
 	struct hx_kafka_partition *next;
 };
 
 /* A message, and its mark, which may outlive it. */
 struct hx_kafka_message {
-	struct hx_mark mark; /* first, so that a mark is its message */
+	struct hx_mark mark; /* first, so that a mark can be cast */
 	struct hapax_message base;
 	struct hx_kafka_partition *partition;
-	bool is_past;                /* by the rereader: it has no mark */
+	bool is_past;                /* from the rereader: has no mark */
 	rd_kafka_message_t *message; /* NULL: done */
-	size_t size;                 /* what it adds to held_bytes */
+	size_t size;                 /* its part of held_bytes */
 	struct hapax_field *headers;
 	size_t header_max;
 	char place[HX_KAFKA_PLACE_SIZE];
@@ -78,31 +77,31 @@ struct hx_kafka_source {
 	struct hx_kafka_place place;
 	rd_kafka_t *consumer;
 	rd_kafka_queue_t *queue;
-	rd_kafka_t *producer; /* NULL: nothing was handed on yet */
+	rd_kafka_t *producer; /* NULL: no message handed on yet */
 	rd_kafka_queue_t *producer_queue;
 	bool is_subscribed;
-	bool is_hurried; /* no more is handed on */
+	bool is_hurried; /* hand on no more messages */
 
-	struct hx_kafka_partition *partitions; /* ours, and lost ones with messages out */
+	struct hx_kafka_partition *partitions; /* ours, and revoked ones still in use */
 	size_t partition_count;                /* ours */
 	struct hx_kafka_message *spare;
-	size_t held_bytes; /* of messages that the consumer has */
+	size_t held_bytes; /* of messages that the consumer holds */
 
-	struct hx_rereader *rereader; /* NULL: no past is wanted */
+	struct hx_rereader *rereader; /* NULL: no warm-up */
 	size_t warming;               /* partitions whose past is not done */
 
 	/*
-	 * The second half is for what comes while the first one waits; see keep_alive(). NULL:
-	 * its partition was taken away.
+	 * The second half is for messages that arrive while the first one waits; see keep_alive().
+	 * NULL: its partition was revoked.
 	 */
 	rd_kafka_message_t *batch[2 * HX_KAFKA_BATCH];
 	size_t batch_next;
 	size_t batch_count;
-	int64_t polled_ms; /* when the queue was last asked */
+	int64_t polled_ms; /* when the queue was last polled */
 	int64_t now_ms;
 	bool is_paused;
 
-	struct hapax_publication *refused; /* to be told in the next tick */
+	struct hapax_publication *refused; /* to be reported in the next tick */
 	uint64_t failures;
 	uint64_t changes;
 };
@@ -122,8 +121,8 @@ struct hx_kafka_partition *hx_kafka_partition_find(
 void hx_kafka_partition_gain(struct hx_kafka_source *source, const char *topic, int32_t number);
 void hx_kafka_partition_lose(struct hx_kafka_source *source, const char *topic, int32_t number);
 /*
- * What was fetched and not handed out yet goes with a partition that is taken away: if it comes back
- * to us, it begins with the first that is not done, and these would be acknowledged ahead of it.
+ * Drop fetched messages of a revoked partition that are not delivered yet. If the partition comes
+ * back, it restarts at the first message that is not done; these would be acknowledged ahead of it.
  */
 void hx_kafka_partition_drop_fetched(
 	struct hx_kafka_source *source, const char *topic, int32_t number);

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kafka_session.c - settings, membership of the group, and what librdkafka has to say.
+ * kafka_session.c - settings, group membership, and errors of librdkafka.
  */
 #include <stdio.h>
 
 #include "broker/kafka_client.h"
 #include "source/kafka/kafka_private.h"
 
-/* Before what the URL says, which has the last word. */
+/* Properties of the URL override these. */
 static const struct hx_kafka_property defaults[] = {
 	{"client.id", "hapax"},
 	{"partition.assignment.strategy", "cooperative-sticky"},
 	{"auto.commit.interval.ms", "1000"},
 	/*
-	 * librdkafka rests for a second when it has as many as it wants: we take some 400,000 in that time,
-	 * and the queue is not empty. No more, because its size counts values only: a backlog of tombstones
-	 * would be fetched whole.
+	 * librdkafka pauses for a second when its queue is full. We take about 400,000 messages in
+	 * that time, so the queue does not run empty. Not more, because its size counts values
+	 * only: a backlog of tombstones would be fetched whole.
 	 */
 	{"queued.min.messages", "500000"},
 	{"queued.max.messages.kbytes", "32768"},
@@ -88,7 +88,7 @@ static void say_error(struct hx_kafka_source *source, rd_kafka_error_t *error)
 	rd_kafka_error_destroy(error);
 }
 
-/* Where the consumer knows better than the broker. */
+/* Use the consumer's start offsets where it has any. */
 static void take_beginnings(struct hx_kafka_source *source, rd_kafka_topic_partition_list_t *list)
 {
 	const struct hapax_source_hooks *hooks = &source->base.hooks;
@@ -103,8 +103,8 @@ static void take_beginnings(struct hx_kafka_source *source, rd_kafka_topic_parti
 }
 
 /*
- * Who knows where it begins knows its past, too. The broker is told: if there is nothing behind it,
- * no acknowledgement will.
+ * A partition with a known start needs no warm-up. Store its offset for the broker: without later
+ * messages, no acknowledgement would.
  */
 static void begin_partition(struct hx_kafka_source *source, const rd_kafka_topic_partition_t *at)
 {
@@ -120,9 +120,9 @@ static void begin_partition(struct hx_kafka_source *source, const rd_kafka_topic
 }
 
 /*
- * Runs within a poll of the queue. What is given up is first stored as far as it is done;
- * librdkafka commits that before it lets go. With cooperative rebalancing the partitions
- * that stay are not touched.
+ * Runs within a poll of the queue. Before partitions are revoked, their progress is stored;
+ * librdkafka commits it before it releases them. With cooperative rebalancing, the remaining
+ * partitions are not touched.
  */
 static void on_rebalance(
 	rd_kafka_t *rk, rd_kafka_resp_err_t err, rd_kafka_topic_partition_list_t *list,
@@ -146,14 +146,15 @@ static void on_rebalance(
 	else
 		(void)rd_kafka_assign(rk, gains ? list : NULL);
 	/*
-	 * librdkafka keeps the pause of what it gives up: it would come back paused, and nothing would
-	 * have it go on. Not when it comes back: what runs then is fetched anew from its beginning.
+	 * librdkafka keeps the pause of a revoked partition: it would come back paused and never
+	 * resume. Do not resume when it comes back: a running partition would be fetched again from
+	 * its start.
 	 */
 	if (!gains)
 		(void)rd_kafka_resume_partitions(rk, list);
 	for (int i = 0; gains && i < list->cnt; i++)
 		begin_partition(source, &list->elems[i]);
-	/* What is new must rest, too. */
+	/* New partitions must pause, too. */
 	if (gains && (source->is_paused || source->warming > 0)) {
 		source->is_paused = false;
 		hx_kafka_pause_all(source, true);
@@ -168,12 +169,12 @@ rd_kafka_conf_t *hx_kafka_conf(
 		{"group.id", place->group},
 		{"group.instance.id", place->instance[0] == '\0' ? NULL : place->instance},
 		{"auto.offset.reset", place->starts_latest ? "latest" : "earliest"},
-		/* The heart of it: only what hx_kafka_store_offsets() says is committed. */
+		/* Essential: only offsets of hx_kafka_store_offsets() are committed. */
 		{"enable.auto.offset.store", "false"},
 		{"enable.auto.commit", "true"},
 		{NULL, NULL},
 	};
-	/* It is in the group by name only: it asks where the group stands, and reads. */
+	/* It is not a member of the group: it only reads the group's offsets, and messages. */
 	const struct hx_kafka_property rereader[] = {
 		{"group.id", place->group},
 		{"enable.auto.commit", "false"},
@@ -194,7 +195,7 @@ rd_kafka_conf_t *hx_kafka_conf(
 	conf = hx_kafka_client_conf(place->url.servers, lists, err);
 	if (conf == NULL)
 		return NULL;
-	/* The rereader's thread is not the one that these belong to. */
+	/* These callbacks do not belong to the rereader's thread. */
 	if (role != HX_KAFKA_REREADER) {
 		rd_kafka_conf_set_opaque(conf, source);
 		rd_kafka_conf_set_error_cb(conf, on_error);

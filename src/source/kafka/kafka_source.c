@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kafka_source.c - topics of Kafka as a source.
+ * kafka_source.c - Kafka topics as a source.
  *
- * Messages are taken out of librdkafka's queue a batch at a time, and only as many as the
- * consumer has room for. A member that does not poll holds up the rebalance of its whole
- * group; so when nobody has taken anything for a while the partitions are paused and the
- * queue is polled for everything else.
+ * Messages are taken from librdkafka's queue in batches, and only as many as the consumer has room
+ * for. A member that does not poll holds up the rebalance of its whole group. If the consumer takes
+ * nothing for a while, the partitions are therefore paused, and the queue is polled for other
+ * events.
  */
 #include "source/kafka/kafka_source.h"
 
@@ -22,12 +22,12 @@
 #include "source/source.h"
 
 enum {
-	/* How long the queue may go without being asked. */
+	/* Longest time without a poll of the queue. */
 	STARVED_MS = 500,
 	HEADERS_MIN = 8,
 	HEADERS_LIMIT = 1024,
 
-	/* 2.3.0, as rd_kafka_version() tells it; see destroy(). */
+	/* 2.3.0, in the format of rd_kafka_version(); see destroy(). */
 	FIXED_VERSION = 0x02030000,
 	LEFT_MAX = 16,
 };
@@ -67,7 +67,7 @@ static struct hx_kafka_message *message_of(struct hapax_message *base)
 	return HX_CONTAINER(base, struct hx_kafka_message, base);
 }
 
-/* Room for its headers, too. NULL: no memory. */
+/* Includes room for its headers. NULL: no memory. */
 static struct hx_kafka_message *take_spare(struct hx_kafka_source *source, size_t header_count)
 {
 	struct hx_kafka_message *message = source->spare;
@@ -143,8 +143,9 @@ static void fill(
 }
 
 /*
- * Stored offsets are committed only when they are above what is: until then a crash would go by the
- * offset that is gone. So it is taken back, once. Stored first, or what is stored would undo it.
+ * librdkafka commits stored offsets only if they are above the committed one. Until then, a crash
+ * would restart at the old offset, which no longer exists. So commit the lower one, once. Store it
+ * first, or the stored offset would undo it.
  */
 static void commit_back(
 	struct hx_kafka_source *source, const struct hx_kafka_partition *partition, int64_t offset)
@@ -162,9 +163,8 @@ static void commit_back(
 }
 
 /*
- * The offset went back, because what it stood for is gone: the topic was deleted and made
- * anew, or cut off. Everything that is out belongs to the past; what comes is new, and so is
- * what was fetched behind it.
+ * The offset went back: the topic was deleted and created again, or truncated. All messages at the
+ * consumer are old; new ones, and those fetched after this one, are not.
  */
 static struct hx_kafka_partition *begin_anew(
 	struct hx_kafka_source *source, struct hx_kafka_partition *partition, int64_t offset)
@@ -192,7 +192,7 @@ struct hx_kafka_message *hx_kafka_message_new(
 		count = rd_kafka_header_cnt(headers);
 	message = take_spare(source, count < HEADERS_LIMIT ? count : HEADERS_LIMIT);
 	if (message == NULL) {
-		/* Passed over, it would be lost: the next one's mark would stand for it, too. */
+		/* A skipped message would be lost: the next one's mark would cover it, too. */
 		hx_kafka_say(source, "out of memory for a message", true);
 		return NULL;
 	}
@@ -204,7 +204,7 @@ struct hx_kafka_message *hx_kafka_message_new(
 	return message;
 }
 
-/* What is not a message, or not ours, is dropped; NULL then. */
+/* Drops errors and messages of other partitions: NULL. */
 static struct hx_kafka_message *read_message(
 	struct hx_kafka_source *source, rd_kafka_message_t *from)
 {
@@ -219,7 +219,7 @@ static struct hx_kafka_message *read_message(
 		hx_kafka_partition_find(source, rd_kafka_topic_name(from->rkt), from->partition);
 	if (partition != NULL && from->offset <= partition->seen)
 		partition = begin_anew(source, partition, from->offset);
-	/* Of a partition that was taken away: whoever has it gets the message. */
+	/* The partition was revoked: its new owner gets the message. */
 	if (partition == NULL)
 		return NULL;
 	message = hx_kafka_message_new(source, partition, from);
@@ -233,10 +233,10 @@ static struct hx_kafka_message *read_message(
 }
 
 /*
- * Behind what is in the batch still, and one at a time, so that all that has come is in the batch
- * whenever a partition is taken away within a call. And because before 2.1.0 a call for more throws
- * away what it has of partitions that are paused meanwhile, as all are before each rebalance, and the
- * next one goes on behind it.
+ * Append to the batch, one message per call, so that the batch has every fetched message when a
+ * partition is revoked during a call. Also, before librdkafka 2.1.0, a call for more discards
+ * messages of partitions that are paused meanwhile, as all are before each rebalance, and the next
+ * call continues after them.
  */
 static void poll(struct hx_kafka_source *source)
 {
@@ -254,7 +254,7 @@ static void poll(struct hx_kafka_source *source)
 		source->batch_count++;
 }
 
-/* Whoever is alone fits, whatever its size. */
+/* A single message fits, whatever its size. */
 static bool is_full(const struct hx_kafka_source *source)
 {
 	return source->held_bytes >= source->place.held_max;
@@ -279,7 +279,7 @@ static struct hapax_message *kafka_next(struct hapax_source *base)
 		rd_kafka_message_t *from = source->batch[source->batch_next++];
 		struct hx_kafka_message *message;
 
-		/* Of a partition that was taken away since. */
+		/* Its partition was revoked. */
 		if (from == NULL)
 			continue;
 		message = read_message(source, from);
@@ -290,7 +290,7 @@ static struct hapax_message *kafka_next(struct hapax_source *base)
 	return NULL;
 }
 
-/* The consumer has done with it. */
+/* The consumer has settled the message. */
 static struct hx_kafka_partition *settle(
 	struct hx_kafka_source *source, struct hx_kafka_message *message)
 {
@@ -330,8 +330,8 @@ static void kafka_ack(struct hapax_source *base, struct hapax_message *acked)
 }
 
 /*
- * There is no giving back to Kafka: its mark stays, so that nothing from here on is
- * committed, and whoever gets the partition next begins with it.
+ * Kafka has no way to give back a message. Its mark stays, so that nothing from here on is
+ * committed, and the next owner of the partition starts with it.
  */
 static void kafka_give_back(struct hapax_source *base, struct hapax_message *given)
 {
@@ -346,9 +346,9 @@ static void kafka_give_back(struct hapax_source *base, struct hapax_message *giv
 }
 
 /*
- * Nobody took anything for a while: pause, which empties the queue of messages, and poll
- * for the rest. Those that are in the batch already stay: a member that does not poll
- * because its handlers are slow is put out of its group.
+ * The consumer took nothing for a while: pause, which removes messages from the queue, and poll for
+ * other events. Messages in the batch stay. A member that does not poll because its handlers are
+ * slow is removed from its group.
  */
 static void keep_alive(struct hx_kafka_source *source)
 {
@@ -381,7 +381,7 @@ static int64_t kafka_tick(struct hapax_source *base, int64_t now_ms)
 
 static int kafka_drain(struct hapax_source *base)
 {
-	/* close commits what is stored, and waits for it. */
+	/* close commits the stored offsets, and waits for that. */
 	hx_kafka_store_offsets(downcast(base));
 	return 1;
 }
@@ -401,8 +401,8 @@ static int64_t kafka_position(struct hapax_source *base, const struct hapax_mess
 }
 
 /*
- * -1: not known. Of a partition of which nothing was handed out yet it is not known where it begins:
- * while it is asked for messages there are none, or they come at once.
+ * -1: unknown. The start of a partition is unknown before its first delivery. But if it is being
+ * fetched, it has no messages, or they arrive at once.
  */
 static int64_t lag_of(const struct hx_kafka_source *source)
 {
@@ -461,14 +461,13 @@ static void free_all(struct hx_kafka_source *source)
 }
 
 /*
- * Before 2.3.0, destroying a member of a group that was never its leader ends the process
- * by a failed assertion in the cooperative-sticky assignor (librdkafka issue 4312). It is closed, and
- * its offsets are committed: a handle that is left behind costs some threads that sleep,
- * until the process ends.
+ * Before 2.3.0, destroying a group member that was never leader aborts the process, by an assertion
+ * in the cooperative-sticky assignor (librdkafka issue 4312). The member is closed, and its offsets
+ * are committed. A leaked handle costs some sleeping threads until the process ends.
  */
 static void destroy(struct hx_kafka_source *source)
 {
-	/* So that they are known to whoever looks for memory that nobody knows of. */
+	/* Keeps the handles reachable for leak checkers. */
 	static _Atomic(rd_kafka_t *) left[LEFT_MAX];
 	static _Atomic unsigned count;
 
@@ -536,7 +535,7 @@ enum hapax_status hx_kafka_check(const char *url, struct hapax_error *err)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
 	status = hx_kafka_place_parse(url, &source->place, err);
 	if (status == HAPAX_OK) {
-		/* librdkafka looks at each property by itself as it is set. */
+		/* librdkafka checks each property when it is set. */
 		conf = hx_kafka_conf(source, HX_KAFKA_MEMBER, err);
 		if (conf == NULL)
 			status = HAPAX_ERR_INVALID;

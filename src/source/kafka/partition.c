@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * partition.c - which partitions are ours, and how far each of them is done.
+ * partition.c - our partitions, and the progress of each.
  */
 #include <string.h>
 
@@ -24,11 +24,11 @@ void hx_kafka_partition_gain(struct hx_kafka_source *source, const char *topic, 
 	if (hx_kafka_partition_find(source, topic, number) != NULL)
 		return;
 	partition = hx_alloc_zero(1, sizeof(*partition));
-	/* A handle of the topic is what keeps its name for us. */
+	/* A handle of the topic keeps its name alive. */
 	if (partition != NULL)
 		partition->topic = rd_kafka_topic_new(source->consumer, topic, NULL);
 	if (partition == NULL || partition->topic == NULL) {
-		/* The broker takes it for ours: its messages would come, and be dropped. */
+		/* Fatal: the broker counts it as ours, and its messages would be dropped. */
 		hx_kafka_say(source, "out of memory for a partition", true);
 		hx_free(partition);
 		return;
@@ -46,7 +46,7 @@ static void free_marks(struct hx_kafka_source *source, struct hx_kafka_partition
 {
 	struct hx_mark *mark;
 
-	/* Those that are out stay until they are settled; they belong to no list then. */
+	/* Messages at the consumer live until they are settled, outside of any list. */
 	while ((mark = hx_low_water_take(&partition->water)) != NULL) {
 		struct hx_kafka_message *message = (struct hx_kafka_message *)(void *)mark;
 
@@ -123,7 +123,7 @@ void hx_kafka_store_offsets(struct hx_kafka_source *source)
 
 	if (list->cnt > 0)
 		(void)rd_kafka_offsets_store(source->consumer, list);
-	/* Refused: librdkafka does not know yet that it is ours. Later, unless it is no more. */
+	/* Refused: librdkafka has not assigned it yet. Retry later, unless it was revoked. */
 	for (int i = 0; i < list->cnt; i++) {
 		const rd_kafka_topic_partition_t *at = &list->elems[i];
 		struct hx_kafka_partition *partition = at->err == RD_KAFKA_RESP_ERR_NO_ERROR

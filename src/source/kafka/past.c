@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * past.c - the past of partitions, handed out before anything else of them is.
+ * past.c - the past of partitions, delivered before any new message.
  *
- * As long as the past of one is not done, that is read and settled by the consumer, all of
- * ours rest: what a producer sent twice may stand in two of them.
+ * Until the past of every partition is done (read, and settled by the consumer), all our partitions
+ * pause: the two copies of a repeated message may be in different ones.
  */
 #include "base/alloc.h"
 #include "base/error.h"
@@ -38,7 +38,7 @@ void hx_kafka_past_close(struct hx_kafka_source *source)
 	source->rereader = NULL;
 }
 
-/* With the first partition: a source that never runs needs no second connection. */
+/* Start with the first partition: a source that never runs needs no second connection. */
 static bool start(struct hx_kafka_source *source, struct hapax_error *err)
 {
 	rd_kafka_conf_t *conf;
@@ -59,7 +59,7 @@ void hx_kafka_past_begin(struct hx_kafka_source *source, struct hx_kafka_partiti
 	if (start(source, &err))
 		partition->past_id =
 			hx_rereader_ask(source->rereader, partition->name, partition->number);
-	/* Delivering what may have been done is what was to be prevented. */
+	/* Fatal: without the warm-up, finished messages could be delivered again. */
 	if (partition->past_id == 0)
 		hx_kafka_say(source, err.message, true);
 	else
@@ -77,7 +77,7 @@ void hx_kafka_past_cancel(struct hx_kafka_source *source, struct hx_kafka_partit
 {
 	if (partition->past_id == 0)
 		return;
-	/* At the end it has gone before the partitions go. */
+	/* NULL at the end: it is freed before the partitions. */
 	if (source->rereader != NULL)
 		hx_rereader_cancel(source->rereader, partition->past_id);
 	end(source, partition);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * producer.c - dead letters and diverted duplicates, to another topic.
+ * producer.c - publishes dead letters and diverted duplicates to another topic.
  *
- * The producer is made with the first of them, and is an idempotent one: what librdkafka
- * repeats after a lost answer is not there twice. A message is handed on with its key and
- * its time.
+ * The first of them creates the producer. It is idempotent: a retry of librdkafka after a lost
+ * answer creates no duplicate. A message keeps its key and its time.
  */
 #include "broker/kafka_client.h"
 #include "source/kafka/kafka_private.h"
@@ -89,7 +88,7 @@ void hx_kafka_hurry(struct hapax_source *base)
 	struct hx_kafka_source *source = (struct hx_kafka_source *)base;
 
 	source->is_hurried = true;
-	/* Each is told of as if it had not arrived, whether it did or not. */
+	/* Each is reported as not arrived, whether it arrived or not. */
 	if (source->producer != NULL)
 		(void)rd_kafka_purge(
 			source->producer,

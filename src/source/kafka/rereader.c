@@ -10,13 +10,13 @@
 #include "broker/kafka_client.h"
 
 enum {
-	ASK_MS = 2000,   /* for one answer of the broker; then it is asked again */
+	ASK_MS = 2000,   /* for one answer of the broker; then ask again */
 	POLL_MS = 100,   /* how long a cancel may go unnoticed */
-	PAUSE_MS = 500,  /* between two questions, where the first was refused */
+	PAUSE_MS = 500,  /* after a refused question */
 	PARTS_MAX = 256, /* read at once */
 };
 
-/* What one round of the thread works on. The thread's own. */
+/* The partitions of one round. For the rereader's thread only. */
 struct round {
 	struct hx_rereader *rereader;
 	struct hx_past *pasts[PARTS_MAX]; /* NULL: over */
@@ -51,7 +51,7 @@ static void say(struct hx_rereader *rereader, const char *what, const char *why)
 	rereader->wake(rereader->wake_context);
 }
 
-/* The broker did not answer: say so, and give it time. */
+/* The broker did not answer: report it, and back off. */
 static void say_and_pause(struct hx_rereader *rereader, const char *what, rd_kafka_resp_err_t err)
 {
 	int64_t until_ns = hx_clock_mono_ns() + PAUSE_MS * HX_NS_PER_MS;
@@ -64,7 +64,7 @@ static void say_and_pause(struct hx_rereader *rereader, const char *what, rd_kaf
 	hx_mutex_unlock(&rereader->mutex);
 }
 
-/* Locks: mutex held. The reader is done with it; whoever waits is woken by the caller. */
+/* Locks: mutex held. The past is read; the caller wakes the waiting thread. */
 static void end_past(struct round *round, size_t index)
 {
 	round->pasts[index]->is_over = true;
@@ -82,7 +82,7 @@ static void end_one(struct round *round, size_t index)
 	rereader->wake(rereader->wake_context);
 }
 
-/* Those that nobody wants any more, or all of them when the end has come. */
+/* Drop canceled pasts, or all of them at the end. */
 static void drop_cancelled(struct round *round)
 {
 	struct hx_rereader *rereader = round->rereader;
@@ -99,7 +99,7 @@ static void drop_cancelled(struct round *round)
 		rereader->wake(rereader->wake_context);
 }
 
-/* What is left of the round, with an offset each. */
+/* The rest of the round, with an offset each. */
 static rd_kafka_topic_partition_list_t *list_of(
 	const struct round *round, int64_t (*offset_of)(const struct hx_past *past))
 {
@@ -132,15 +132,15 @@ static int64_t from_of(const struct hx_past *past)
 	return past->from;
 }
 
-/* Asked in the place of an offset: the first message that is not older. */
+/* Used in place of an offset: asks for the first message that is not older. */
 static int64_t time_of(const struct hx_past *past)
 {
 	return past->time_ms;
 }
 
 /*
- * Does the log reach as far as was acknowledged? One that was cut or made anew has other messages in
- * those places, which nobody has seen.
+ * Whether the log reaches the committed offset. A log that was truncated or created again has other
+ * messages at these offsets, which are not done.
  */
 static bool is_there(struct round *round, size_t index)
 {
@@ -157,7 +157,7 @@ static bool is_there(struct round *round, size_t index)
 	return err == RD_KAFKA_RESP_ERR_NO_ERROR && past->end <= end;
 }
 
-/* Where the group stands. Nothing acknowledged: there is no past. */
+/* Find the group's committed offsets. Without one, there is no past. */
 static void find_ends(struct round *round)
 {
 	rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR__IN_PROGRESS;
@@ -189,7 +189,7 @@ static void find_ends(struct round *round)
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
-/* Hand a message over; waits while the ring is full. False: nobody wants it. */
+/* Pass on a message; waits while the ring is full. False: canceled. */
 static bool hand_over(struct round *round, size_t index, rd_kafka_message_t *message)
 {
 	struct hx_rereader *rereader = round->rereader;
@@ -215,12 +215,12 @@ static bool hand_over(struct round *round, size_t index, rd_kafka_message_t *mes
 	return is_wanted;
 }
 
-/* What a message means to the round. True: it was handed over. */
+/* Process a message of the round. True: passed on. */
 typedef bool take_fn(struct round *round, size_t index, rd_kafka_message_t *message);
 
 static bool take_message(struct round *round, size_t index, rd_kafka_message_t *message)
 {
-	/* Before the beginning: it was not there, and the reader was set back. */
+	/* Before the start: that offset did not exist, and librdkafka reset the reader. */
 	if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF ||
 	    message->offset >= round->pasts[index]->end ||
 	    message->offset < round->pasts[index]->from) {
@@ -236,7 +236,7 @@ static bool take_time(struct round *round, size_t index, rd_kafka_message_t *mes
 	rd_kafka_timestamp_type_t type;
 
 	if (message->err == RD_KAFKA_RESP_ERR__PARTITION_EOF) {
-		/* Nothing stands there any more, unless others were waited for meanwhile. */
+		/* The message is gone, unless its time is known and others are still awaited. */
 		if (past->time_ms < 0)
 			end_one(round, index);
 		return false;
@@ -258,7 +258,7 @@ static bool knows_times(const struct round *round)
 	return true;
 }
 
-/* Read from where each begins, until all are over, or all times are known. */
+/* Read each from its start until all are over, or all times are known. */
 static void read_all(struct round *round, take_fn *take, bool for_times)
 {
 	rd_kafka_t *rk = round->rereader->rk;
@@ -287,7 +287,7 @@ static void read_all(struct round *round, take_fn *take, bool for_times)
 	(void)rd_kafka_assign(rk, NULL);
 }
 
-/* From the time of the last message before the end, back by the span. */
+/* Start a span before the time of the last message before the end. */
 static void find_beginnings(struct round *round)
 {
 	rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR__IN_PROGRESS;
@@ -307,7 +307,7 @@ static void find_beginnings(struct round *round)
 
 			if (index < 0 || at->offset >= round->pasts[index]->end)
 				continue;
-			/* A broker that cannot tell: then it is all that there is. */
+			/* The broker does not know: read everything. */
 			round->pasts[index]->from = at->offset < 0 ? 0 : at->offset;
 		}
 		rd_kafka_topic_partition_list_destroy(list);

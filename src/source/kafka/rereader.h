@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rereader.h - what a group had acknowledged before, read again: the past of partitions.
+ * rereader.h - reads the past of partitions: messages that the group acknowledged before.
  *
- * A reader of its own, outside of the group, on a thread of its own, since the questions
- * that it has to ask (what is committed, which offset had that time) have no answer that
- * can be waited for on a loop. It reads from where the span begins up to the committed
- * offset, and hands over at most RING messages at a time.
+ * It is a separate reader outside of the group, with its own thread, because its questions
+ * (committed offsets, offsets by time) block. It reads from the start of the span up to the
+ * committed offset, and passes on at most RING messages at a time.
  *
- * A span of time counts back from the last message that was acknowledged, not from now:
- * how long the consumer was away makes no difference to what it has forgotten.
+ * A span of time counts back from the last acknowledged message, not from now: the length of the
+ * consumer's downtime does not matter.
  *
  * Threads: the consumer's, for all functions.
  */
@@ -32,19 +31,19 @@ struct hx_past {
 	char *topic;
 	int32_t number;
 	struct hx_past *next;
-	/* The reader's. */
+	/* For the reader. */
 	int64_t from;
 	int64_t end;     /* the committed offset */
-	int64_t time_ms; /* of the last message before it; -1: not known */
+	int64_t time_ms; /* of the last message before it; -1: unknown */
 	/* Locks: mutex. */
 	bool is_taken;     /* the reader has it */
-	bool is_cancelled; /* nobody wants it any more */
-	bool is_over;      /* the reader has done with it */
-	size_t queued;     /* messages of it in the ring */
+	bool is_cancelled; /* no longer needed */
+	bool is_over;      /* the reader is done with it */
+	size_t queued;     /* its messages in the ring */
 };
 
 struct hx_rereader {
-	rd_kafka_t *rk; /* NULL: nothing was asked for yet */
+	rd_kafka_t *rk; /* NULL: not started */
 	int64_t span_ms;
 	int64_t span_count;
 	void (*wake)(void *context);
@@ -62,34 +61,34 @@ struct hx_rereader {
 	} ring[HX_REREADER_RING];
 	size_t ring_first;
 	size_t ring_count;
-	char why[HX_REREADER_WHY_SIZE]; /* what went wrong last; empty: nothing */
+	char why[HX_REREADER_WHY_SIZE]; /* the last error; empty: none */
 	bool is_stopped;
 };
 
 /* One of the two spans is not 0. Starts nothing. */
 void hx_rereader_init(struct hx_rereader *rereader, int64_t span_ms, int64_t span_count);
 
-/* Starts the thread on its first use, by conf, which is the rereader's then. */
+/* Starts the thread on first use. Takes conf. */
 enum hapax_status hx_rereader_start(
 	struct hx_rereader *rereader, rd_kafka_conf_t *conf, void (*wake)(void *context),
 	void *wake_context, struct hapax_error *err);
 
-/* Waits for the thread: some seconds at most. */
+/* Waits for the thread, a few seconds at most. */
 void hx_rereader_done(struct hx_rereader *rereader);
 
 /* Read the past of a partition. Returns its id; 0: no memory. */
 uint64_t hx_rereader_ask(struct hx_rereader *rereader, const char *topic, int32_t number);
 
-/* The partition is another's: nothing of it is wanted any more. */
+/* The partition was revoked: its past is no longer needed. */
 void hx_rereader_cancel(struct hx_rereader *rereader, uint64_t id);
 
-/* The next message, and whose it is; NULL: none now. Owned by the caller. */
+/* The next message, and the id of its past; NULL: none now. Owned by the caller. */
 rd_kafka_message_t *hx_rereader_next(struct hx_rereader *rereader, uint64_t *ret_id);
 
-/* One whose past has been read, all of it handed out; 0: none. Told once. */
+/* A past that is read and passed on completely; 0: none. Reported once. */
 uint64_t hx_rereader_over(struct hx_rereader *rereader);
 
-/* What went wrong since the last time. False: nothing. */
+/* The last error since the previous call. False: none. */
 bool hx_rereader_failed(struct hx_rereader *rereader, char ret_why[HX_REREADER_WHY_SIZE]);
 
 #endif
