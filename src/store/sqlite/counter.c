@@ -64,16 +64,15 @@ static int drop_old(struct hx_sqlite_transaction *transaction)
 	return code == SQLITE_OK ? hx_sqlite_finish(statement) : code;
 }
 
-/* Nobody waits for counts: who cannot keep them now tries again, and who closes goes without. */
+/* No caller waits for counts: a failed flush is retried, and a close goes without. */
 static int64_t wait_ms(const struct hapax_store_options *options)
 {
 	return options->timeout_ms < WAIT_MS_MAX ? options->timeout_ms : WAIT_MS_MAX;
 }
 
 /*
- * NORMAL leaves the log unsynced after a commit, and still syncs it before a
- * checkpoint: a power cut may lose the last counts and a reading of the clock, for
- * nothing else is written here.
+ * NORMAL leaves the log unsynced after a commit, but syncs it before a checkpoint. A power cut
+ * may lose the last counts and a clock reading; nothing else is written here.
  */
 enum hapax_status hx_sqlite_counter_add(
 	struct hx_sqlite_connection *connection, const struct hapax_store_options *options,
@@ -92,7 +91,7 @@ enum hapax_status hx_sqlite_counter_add(
 		for (size_t i = 0; i < count && code == SQLITE_OK; i++)
 			code = add_row(
 				connection, &rows[i], hx_counting_hour_ms(transaction.now_ms));
-		/* The clock of a store that only answers duplicates is kept here. */
+		/* A store that only answers duplicates keeps its clock here. */
 		transaction.is_dirty |= hx_sqlite_transaction_has_old_mark(&transaction);
 		if (code == SQLITE_OK)
 			code = hx_sqlite_transaction_commit(&transaction);
@@ -152,7 +151,7 @@ static int read_row(sqlite3_stmt *statement, struct listed *row)
 	return code;
 }
 
-/* Rows behind last, which is NULL at the beginning. */
+/* Read rows after last; NULL: from the beginning. */
 static int read_page(
 	struct hx_sqlite_connection *connection, const struct listed *last, struct page *page)
 {

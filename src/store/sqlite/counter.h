@@ -10,7 +10,7 @@
 #include "base/thread.h"
 #include "store/sqlite/sqlite_connection.h"
 
-/* Add rows to what is kept; hours older than 30 days go. The commit is not synced. */
+/* Add rows to the kept counts; drops hours older than 30 days. The commit is not synced. */
 enum hapax_status hx_sqlite_counter_add(
 	struct hx_sqlite_connection *connection, const struct hapax_store_options *options,
 	const struct hapax_counters *rows, size_t count, struct hapax_error *err);

@@ -23,12 +23,12 @@ char *hx_sqlite_plain_path(const char *name)
 }
 
 /*
- * stat_path() and open() follow a symbolic link, as SQLite does: a link to nothing is a
- * file to be made where it points. O_EXCL would find the link, and leave the file to SQLite.
+ * stat_path() and open() follow a symbolic link, as SQLite does: a dangling link names a file to
+ * create. O_EXCL would find the link, and leave the file to SQLite.
  *
- * Closing a file drops every lock that the process holds on it. This one was absent under
- * the mutex, so no connection of this process has it open; another process may make it in
- * between, and loses nothing.
+ * Closing a file drops every lock that the process holds on it. This file was absent under the
+ * mutex, so no connection of this process has it open. Another process may create it in between,
+ * and loses nothing.
  */
 void hx_sqlite_make_private(const char *path)
 {

@@ -2,12 +2,11 @@
 /*
  * limit.c - how full the ledger may get.
  *
- *  (1) What is refused is new: a record that exists may always be released, parked
- *      or renewed, for that takes no more room than it has.
- *  (2) New records leave a sixteenth of bytes_max free, so that claims which are
- *      held can be completed, with their results, when the store is full; beyond
- *      that, without them.
- *  (3) What has expired goes before anything is refused, a bounded number at a time.
+ *  (1) Only new records are refused. An existing record may always be released, parked or
+ *      renewed, because it needs no more room.
+ *  (2) New records leave a sixteenth of bytes_max free, so that held claims can be completed with
+ *      their results when the store is full; beyond that, without them.
+ *  (3) Expired records are removed before anything is refused, a bounded number at a time.
  */
 #include "store/sqlite/limit.h"
 
@@ -18,17 +17,17 @@
 enum {
 	RESERVE_DIVISOR = 16,
 
-	/* Expired records that one group lets go of, beside as many as it brings. */
+	/* Expired records that one group removes, beside as many as it adds. */
 	ROOM_COUNT = 64,
 };
 
-/* What is left of bytes_max for new records. */
+/* The part of bytes_max that new records may use. */
 static uint64_t bytes_for_new(const struct hapax_store_options *options)
 {
 	return options->bytes_max - options->bytes_max / RESERVE_DIVISOR;
 }
 
-/* What a record will take in the file, its share of the indexes included. */
+/* The size of a record in the file, including its share of the indexes. */
 static uint64_t size_of(const struct hapax_record *record)
 {
 	return hx_record_encoded_size(record) +
@@ -56,7 +55,7 @@ static int check_bytes(
 	used += growth->bytes;
 	*ret_over = used > room || size > room - used;
 	if (*ret_over && op->type == HAPAX_OP_COMPLETE) {
-		/* What was done stays done, as a tombstone. */
+		/* The completion stays, as a tombstone. */
 		hx_record_result_omit_body(&transition->next.result);
 		size = size_of(&transition->next);
 		*ret_over = false;
@@ -82,7 +81,7 @@ static int scope_parked(
 	return code == SQLITE_ROW || code == SQLITE_DONE ? SQLITE_OK : code;
 }
 
-/* When too many wait for a person, no new claims begin in that scope. */
+/* If too many records are parked, no new claims begin in that scope. */
 static int check_parked(
 	struct hx_sqlite_transaction *transaction, const struct hapax_op *op,
 	const struct hx_transition *transition, bool *ret_over)
@@ -94,7 +93,7 @@ static int check_parked(
 	*ret_over = false;
 	if (op->type != HAPAX_OP_CLAIM || !transition->takes_token)
 		return SQLITE_OK;
-	/* All scopes together below one scope's limit is the usual case, and needs no look. */
+	/* Usually all scopes together are below the limit of one, so no lookup is needed. */
 	if (transaction->meta.counts[HAPAX_STATE_PARKED] < parked_max)
 		return SQLITE_OK;
 	code = scope_parked(transaction, op, &parked);

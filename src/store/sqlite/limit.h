@@ -12,23 +12,23 @@
 #include "record/transition.h"
 #include "store/sqlite/transaction.h"
 
-/* What a group adds that is decided and not yet written. */
+/* Decided but unwritten additions of a group. */
 struct hx_sqlite_growth {
 	uint64_t rows;
 	uint64_t bytes;
 };
 
 /*
- * Does writing transition->next go beyond a limit? If not, it is added to growth.
- * has_row says that it takes the place of a row, perhaps an expired one. What
- * completes a claim is never over: a body that does not fit is left out of next.
+ * Does writing transition->next exceed a limit? If not, add it to growth. has_row: it replaces a
+ * row, perhaps an expired one. A completion never exceeds it: a body that does not fit is left
+ * out of next.
  */
 int hx_sqlite_limit_check(
 	struct hx_sqlite_transaction *transaction, const struct hapax_op *op,
 	struct hx_transition *transition, bool has_row, struct hx_sqlite_growth *growth,
 	bool *ret_over);
 
-/* If count more records would not fit, let go of some that have expired. */
+/* If count more records would not fit, remove some expired ones. */
 int hx_sqlite_limit_make_room(struct hx_sqlite_transaction *transaction, size_t count);
 
 #endif

@@ -14,12 +14,12 @@
 
 struct hx_sqlite_meta {
 	int64_t version;                         /* of the schema; only a migration changes it */
-	uint64_t token;                          /* the last one given out */
+	uint64_t token;                          /* the last one granted */
 	uint64_t counts[HAPAX_STATE_PARKED + 1]; /* records by state; ABSENT stays 0 */
 	struct hx_clock_mark mark;
 };
 
-/* SQLITE_CORRUPT when the row is missing or cannot be right. */
+/* SQLITE_CORRUPT: the row is missing or invalid. */
 int hx_sqlite_meta_load(struct hx_sqlite_connection *connection, struct hx_sqlite_meta *ret_meta);
 
 int hx_sqlite_meta_save(struct hx_sqlite_connection *connection, const struct hx_sqlite_meta *meta);

@@ -40,7 +40,7 @@ enum column {
 _Static_assert(
 	(int)COLUMN_RESULT_HEADERS == HX_SQLITE_ROW_HEAD_COUNT, "the result follows the head");
 
-/* A number that must lie in 0 .. max, or *valid becomes false. */
+/* A number in 0 .. max; otherwise *valid becomes false. */
 static unsigned read_small(sqlite3_stmt *statement, enum column column, unsigned max, bool *valid)
 {
 	int64_t number = sqlite3_column_int64(statement, (int)column);
@@ -59,7 +59,7 @@ static int64_t read_time_or_never(sqlite3_stmt *statement, enum column column)
 	return sqlite3_column_int64(statement, (int)column);
 }
 
-/* Bytes of at most size_max, or NULL, which is none; their number. */
+/* Read at most size_max bytes, or none for NULL; returns their number. */
 static int read_into(
 	sqlite3_stmt *statement, enum column column, unsigned char *target, size_t size_max,
 	size_t *ret_size, bool *valid)
@@ -155,7 +155,7 @@ int hx_sqlite_row_read(
 	return SQLITE_OK;
 }
 
-/* When the sweep must look at the record. */
+/* When the sweep must check the record. */
 static int64_t due_ms_of(const struct hapax_record *record)
 {
 	int64_t due_ms;
@@ -215,7 +215,7 @@ static int bind_blobs(sqlite3_stmt *statement, const struct hapax_record *record
 	return code;
 }
 
-/* Or-ing the codes is enough: binding fails for lack of memory or not at all. */
+/* OR-ing the codes is enough: binding fails only for lack of memory. */
 int hx_sqlite_row_bind(sqlite3_stmt *statement, const struct hapax_record *record)
 {
 	int code = 0;

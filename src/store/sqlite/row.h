@@ -2,9 +2,9 @@
 /*
  * row.h - a row of hapax_record as struct hapax_record, and back.
  *
- * due_ms is the one column that the struct does not have: when the sweep must look
- * at the record. For DONE and FAILED that is the expiry; for CLAIMED, the lease's
- * end plus the ttl; NULL is never. So one small index serves the sweep.
+ * due_ms is the one column that the struct does not have: when the sweep must check the record.
+ * It is the expiry for DONE and FAILED, and the lease's end plus the ttl for CLAIMED; NULL means
+ * never. One small index thus serves the sweep.
  *
  * NULL stands for: no fingerprint, no attempt id, an empty text, a ttl without end.
  */
@@ -24,21 +24,21 @@
 	" lease_ends_ms, due_ms, ttl_ms, fingerprint, attempt_id, owner, error,"  \
 	" result_kind, result_class, result_status, result_omitted"
 
-/* Columns 19 and 20: large, so read only when they are asked for. */
+/* Columns 19 and 20: large, so read only on request. */
 #define HX_SQLITE_ROW_RESULT "result_headers, result_body"
 
 enum { HX_SQLITE_ROW_HEAD_COUNT = 19 };
 
-/* What stands in a row, apart from the key it belongs to. */
+/* Which parts of a row to read. */
 enum hx_sqlite_row_part {
 	HX_SQLITE_ROW_WITHOUT_RESULT, /* headers and body are left empty */
 	HX_SQLITE_ROW_WHOLE,
 };
 
 /*
- * Read the row on which statement stands into *ret_record, whose tenant, group and
- * key the caller has set. Its bytes are valid until the next step or reset. *ret_valid
- * is false when the row is no record: stored bytes failed a check.
+ * Read statement's current row into *ret_record, whose tenant, group and key the caller has set.
+ * Its bytes are valid until the next step or reset. *ret_valid is false if stored bytes failed a
+ * check.
  */
 int hx_sqlite_row_read(
 	sqlite3_stmt *statement, enum hx_sqlite_row_part part, int64_t *ret_id,

@@ -2,12 +2,12 @@
 /*
  * scan.c - walk the records in the order of tenant, group and key.
  *
- * The cursor holds the place from which to go on: three sizes of two bytes, then
- * tenant, group and key. The place behind a key is the key with a zero byte added,
- * for no key lies between the two; so every range begins with >=.
+ * The cursor holds the place to continue from: three sizes of two bytes, then tenant, group and
+ * key. The place after a key is the key plus a zero byte, because no key lies between the two; so
+ * every range begins with >=.
  *
- * A page looks at a bounded number of rows, whatever the filter lets through, and
- * reads headers and bodies only of records that are handed out.
+ * A page checks a bounded number of rows, whatever the filter accepts. It reads headers and
+ * bodies only of records that are handed out.
  */
 #include "store/sqlite/scan.h"
 
@@ -25,7 +25,7 @@
 
 enum {
 	PAGE_ROWS = 4096,
-	PAGE_BYTES = 1024 * 1024, /* a page ends with the record that goes beyond */
+	PAGE_BYTES = 1024 * 1024, /* a page ends with the record that exceeds it */
 	PAGE_BYTES_MAX = PAGE_BYTES + HX_RECORD_HEADER_SIZE + 64 * 1024 +
 		HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT,
 	PLACE_HEADER_SIZE = 6,
@@ -44,7 +44,7 @@ struct place {
 	struct hapax_bytes key;
 };
 
-/* What one page is made with, and what it came to. */
+/* The inputs and results of one page. */
 struct page {
 	const struct hapax_scan *scan;
 	struct hapax_cursor *cursor;
@@ -52,7 +52,7 @@ struct page {
 	size_t count;             /* of them */
 	size_t count_max;
 	int64_t now_ms;
-	bool is_corrupt; /* the cursor stands behind a record that failed its check */
+	bool is_corrupt; /* the cursor is after a record that failed its check */
 };
 
 static void put_size(unsigned char *at, size_t size)
@@ -73,7 +73,7 @@ static void put_bytes(struct hapax_cursor *cursor, struct hapax_bytes bytes)
 	cursor->size += (uint32_t)bytes.size;
 }
 
-/* The sources may lie within the cursor: it is built aside. */
+/* Built aside, because the sources may be within the cursor. */
 static void set_behind(struct hapax_cursor *cursor, const struct place *place)
 {
 	struct hapax_cursor next = {.size = PLACE_HEADER_SIZE};
@@ -91,7 +91,7 @@ static void set_behind(struct hapax_cursor *cursor, const struct place *place)
 	*cursor = next;
 }
 
-/* False when the cursor was not made here. */
+/* False: the cursor was not made here. */
 static bool get_place(const struct hapax_cursor *cursor, struct place *ret_place)
 {
 	const unsigned char *at = cursor->place;
@@ -111,7 +111,7 @@ static bool get_place(const struct hapax_cursor *cursor, struct place *ret_place
 	return true;
 }
 
-/* Where the records that the scan asks for begin. */
+/* The first place that the scan can match. */
 static struct place first_place(const struct hapax_scan *scan)
 {
 	struct place place = {.tenant = scan->tenant};
@@ -155,7 +155,7 @@ static bool matches(const struct page *page, sqlite3_stmt *statement, const stru
 		sqlite3_column_int64(statement, SCAN_DUE_MS) > page->now_ms;
 }
 
-/* Within one scope, keys behind the prefix end the scan early. */
+/* Within one scope, a key after the prefix ends the scan early. */
 static bool is_behind_range(const struct hapax_scan *scan, const struct place *place)
 {
 	return scan->tenant.size != 0 && scan->group.size != 0 &&
@@ -210,7 +210,7 @@ static int add_record(
 	return code;
 }
 
-/* Look at one row. *ret_stop ends the page. */
+/* Check one row. *ret_stop ends the page. */
 static int visit(
 	struct page *page, struct hx_sqlite_connection *connection, sqlite3_stmt *statement,
 	bool *ret_stop)
@@ -237,7 +237,7 @@ static int visit(
 
 static int read_rows(struct page *page, struct hx_sqlite_connection *connection)
 {
-	struct hapax_cursor begin = *page->cursor; /* the page's own moves while rows are read */
+	struct hapax_cursor begin = *page->cursor; /* the page's cursor moves while rows are read */
 	struct place from = first_place(page->scan);
 	sqlite3_stmt *statement;
 	bool stop = false;
@@ -288,7 +288,7 @@ static int read_page(
 	return code;
 }
 
-/* False when each() had enough: the cursor then stands behind that record. */
+/* False: each() stopped, and the cursor is after that record. */
 static bool hand_out(struct page *page, hapax_scan_fn *each, void *context)
 {
 	struct hapax_bytes rest = hx_bytes(page->records.data, page->records.size);

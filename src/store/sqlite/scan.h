@@ -11,10 +11,9 @@
 #include "store/sqlite/sqlite_connection.h"
 
 /*
- * As hapax_store_scan(). Records are read in pages and handed out between them, so
- * that each() runs without a lock and without an open transaction. mutex guards the
- * connection, or is NULL. A record that fails its check ends the call with
- * HAPAX_ERR_CORRUPT; the cursor then stands behind it.
+ * See hapax_store_scan(). Records are read in pages and handed out between them, so that each()
+ * runs without a lock or an open transaction. mutex guards the connection, or is NULL. A record
+ * that fails its check ends the call with HAPAX_ERR_CORRUPT, with the cursor after it.
  */
 enum hapax_status hx_sqlite_scan(
 	struct hx_sqlite_connection *connection, struct hx_mutex *mutex,

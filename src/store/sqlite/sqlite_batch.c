@@ -2,17 +2,17 @@
 /*
  * sqlite_batch.c - answer submits in one transaction.
  *
- * All that wait are answered by one transaction, so that one sync of the log serves
- * them all. A batch is decided up to three times, and only the last one counts:
+ * One transaction answers all waiting submits, so that one sync of the log serves them all. A
+ * batch is decided up to three times, and only the last time counts:
  *
- *  (1) Reading only, when it may be that nothing has to be written: duplicates and
- *      lookups then neither wait for the write lock nor sync.
+ *  (1) Reading only, if it may be that nothing must be written: duplicates and lookups then
+ *      neither wait for the write lock nor sync.
  *  (2) With the write lock.
- *  (3) If that failed because the disk is full or the lock was not to be had:
- *      reading only, and what would have to write is told the reason. So a full disk
- *      does not stop replays, and one large result does not fail its neighbours.
+ *  (3) If that failed because the disk is full or the lock was unavailable: reading only, and
+ *      operations that must write get that status. A full disk thus does not stop replays, and
+ *      one large result does not fail other submits.
  *
- * What is read in (1) and (3) is durable: see hx_sqlite_connection_accept().
+ * Data read in (1) and (3) is durable: see hx_sqlite_connection_accept().
  */
 #include "store/sqlite/sqlite_batch.h"
 
@@ -23,7 +23,7 @@
 
 /* How an attempt ended. */
 struct attempt {
-	bool told; /* policy TELL: it has to write */
+	bool told; /* policy TELL: it must write */
 	enum hapax_status status;
 };
 
@@ -83,7 +83,7 @@ out:
 	return attempt;
 }
 
-/* A claim or check may well be a duplicate; an operation with a token has come to write. */
+/* A claim or check may be a duplicate; an operation with a token usually writes. */
 static bool may_be_read_only(const struct hx_sqlite_request *requests)
 {
 	for (; requests != NULL; requests = requests->next) {
@@ -104,7 +104,7 @@ static void fail_all(struct hx_sqlite_request *requests, enum hapax_status statu
 		hx_sqlite_ops_fail(requests->ops, requests->count, status);
 }
 
-/* Reading only if that may do, else with the write lock. */
+/* Read only if that may be enough, else take the write lock. */
 static struct attempt try_to_apply(
 	struct hx_sqlite_batch *batch, struct hx_sqlite_request *requests)
 {
@@ -119,8 +119,8 @@ static struct attempt try_to_apply(
 }
 
 /*
- * If the lock was not to be had until the deadline of the first request, others came
- * later and have time left: cut the list before the first of them.
+ * If the lock was unavailable until the first request's deadline, later requests have time left:
+ * cut the list before the first of them.
  */
 static struct hx_sqlite_request *cut_off_unexpired(struct hx_sqlite_request *requests)
 {
@@ -150,9 +150,9 @@ struct hx_sqlite_request *hx_sqlite_batch_run(
 		attempt = try_to_apply(batch, requests);
 	if (is_nested && sqlite3_get_autocommit(batch->connection->db) != 0) {
 		/*
-		 * SQLite has ended the caller's transaction, with his changes and our
-		 * claims, as it may when the disk is full. What he does next would be
-		 * committed by itself: he must not be told to go on.
+		 * SQLite has ended the caller's transaction, with the caller's changes and our
+		 * claims, as it may when the disk is full. The caller's next statement would
+		 * commit alone, so the store is latched.
 		 */
 		atomic_store(batch->connection->is_failed, 1);
 	} else if (attempt.status == HAPAX_ERR_UNAVAILABLE || attempt.status == HAPAX_ERR_LIMIT) {

@@ -18,13 +18,12 @@ struct hx_sqlite_batch {
 };
 
 /*
- * Answer a list of submits, which is not empty and whose operations went through
- * hx_sqlite_ops_begin(); their completions are not called. When it returns, every
- * operation has its status, and what it says is durable as far as the connection
- * makes it so.
+ * Answer a nonempty list of submits, whose operations went through hx_sqlite_ops_begin(); their
+ * completions are not called. On return, every operation has its status, as durable as the
+ * connection makes it.
  *
- * Returns the end of the list, cut off from it, that was not answered: those who
- * may wait for a lock for longer than the first could. Mostly NULL.
+ * Returns the unanswered end of the list, cut off: requests that may wait longer for a lock than
+ * the first. Mostly NULL.
  */
 struct hx_sqlite_request *hx_sqlite_batch_run(
 	struct hx_sqlite_batch *batch, struct hx_sqlite_request *requests);

@@ -18,13 +18,13 @@
 
 enum {
 	/*
-	 * 4,000 pages are 16 MB. A page that several commits change is copied to the
-	 * database once per checkpoint, so a longer log means less to copy; it also
-	 * means more to read through after a crash, which at 16 MB takes milliseconds.
+	 * 4,000 pages are 16 MB. A page that several commits change is copied once per
+	 * checkpoint, so a longer log means less to copy. It also means more to read after a
+	 * crash, which takes milliseconds at 16 MB.
 	 */
 	CHECKPOINT_FRAMES = 4000,
 
-	/* So long a log means that readers never let it begin anew: insist, a little. */
+	/* So long a log means that readers never let it restart: insist, a little. */
 	RESTART_FRAMES = 16 * CHECKPOINT_FRAMES,
 
 	/* SQLite takes no path longer than 512 bytes. */
@@ -33,7 +33,7 @@ enum {
 
 #define RESTART_WAIT_MS 100
 
-/* First waits are shorter than a commit; later ones stay within the gaps of a sweep. */
+/* First waits are shorter than a commit; later ones fit the gaps of a sweep. */
 #define WAIT_NS_FIRST (HX_NS_PER_MS / 10)
 #define WAIT_NS_LAST  (5 * HX_NS_PER_MS)
 
@@ -103,7 +103,7 @@ static int on_commit_to_wal(void *context, sqlite3 *db, const char *name, int fr
 	return SQLITE_OK;
 }
 
-/* Does the directory exist in which the file was to be made? */
+/* Does the directory of the new file exist? */
 static bool has_directory(const char *name)
 {
 	const struct hx_io *io = hx_io_system();
@@ -123,8 +123,8 @@ static bool has_directory(const char *name)
 }
 
 /*
- * SQLite says what it could not do; errno says why, but of its last try, which is to
- * read only: a file that could not be made is then said not to exist.
+ * errno describes SQLite's last try, which is read only: a file that could not be created is
+ * reported as missing.
  */
 static enum hapax_status fail_to_open(
 	const struct hx_sqlite_connection *connection, int code, bool was_to_be_made,
@@ -164,7 +164,7 @@ static enum hapax_status fail_to_open(
 	}
 }
 
-/* Before anything is read: the file may be hostile, and may not be ours. */
+/* Before anything is read: the file may be hostile, or foreign. */
 static int configure(sqlite3 *db)
 {
 	int code = sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
@@ -208,8 +208,8 @@ enum hapax_status hx_sqlite_connection_open(
 }
 
 /*
- * Ask for or switch the journal mode. The answer is the mode that holds afterwards; *ret_is_removed: a commit
- * removes the journal.
+ * Query or switch the journal mode; returns the resulting one. *ret_is_removed: a commit removes
+ * the journal.
  */
 static int journal_mode(
 	struct hx_sqlite_connection *connection, const char *sql, bool *ret_is_removed)
@@ -236,8 +236,8 @@ int hx_sqlite_connection_ask_journal(struct hx_sqlite_connection *connection, bo
 }
 
 /*
- * The switch needs the file for itself and does not call the busy handler: processes
- * that open it at once take turns here.
+ * The switch needs exclusive access and does not call the busy handler: processes that open the
+ * file at once take turns here.
  */
 static enum hapax_status switch_to_wal(
 	struct hx_sqlite_connection *connection, struct hapax_error *err)
@@ -270,12 +270,12 @@ enum hapax_status hx_sqlite_connection_accept(
 	if (status != HAPAX_OK)
 		return status;
 	/*
-	 * EXTRA is FULL, and for an owner's rollback journal it syncs the directory too.
-	 * In write-ahead mode the log is synced before the shared index says that the
-	 * frames are there; with a rollback journal, before the lock is given up. So
-	 * whatever a reader sees survives a power cut: observed implies durable (I2b).
+	 * EXTRA is FULL, and for an owner's rollback journal it also syncs the directory. In
+	 * write-ahead mode the log is synced before the shared index shows the frames; with a
+	 * rollback journal, before the lock is released. So whatever a reader sees survives a
+	 * power cut: observed implies durable (I2b).
 	 *
-	 * FAST erases what was deleted where that costs no extra write.
+	 * FAST erases deleted data if that costs no extra write.
 	 */
 	code = hx_sqlite_exec(
 		connection,
@@ -329,7 +329,7 @@ void hx_sqlite_connection_close(struct hx_sqlite_connection *connection)
 	connection->db = NULL;
 }
 
-/* Several statements are one text to sqlite3_exec(); pragmas may answer with a row. */
+/* sqlite3_exec() takes several statements as one text; pragmas may return a row. */
 int hx_sqlite_exec(struct hx_sqlite_connection *connection, const char *sql)
 {
 	int code;
@@ -358,7 +358,7 @@ int hx_sqlite_query_number(
 	return code;
 }
 
-/* One that readers stand in the way of is not tried at every commit, but every 16 MB. */
+/* If readers block a checkpoint, it is retried every 16 MB, not at every commit. */
 void hx_sqlite_connection_checkpoint(struct hx_sqlite_connection *connection)
 {
 	int mode = SQLITE_CHECKPOINT_PASSIVE;
@@ -376,7 +376,10 @@ void hx_sqlite_connection_checkpoint(struct hx_sqlite_connection *connection)
 		atomic_store(connection->is_failed, 1);
 }
 
-/* A shared index that could not grow is an I/O error to SQLite; before COMMIT it is a full disk. */
+/*
+ * SQLite reports a shared index that could not grow as an I/O error; before COMMIT it is a full
+ * disk.
+ */
 static int tell_full_disk(
 	const struct hx_sqlite_connection *connection, int code, enum hx_sqlite_stage stage)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sqlite_fault.c - what SQLite answers, in the words of error.h.
+ * sqlite_fault.c - SQLite's codes as statuses of error.h.
  */
 #include "store/sqlite/sqlite_fault.h"
 
@@ -40,18 +40,18 @@ bool hx_sqlite_is_fatal(int code)
 	case SQLITE_INTERRUPT:
 	case SQLITE_CANTOPEN: return false;
 	case SQLITE_READONLY:
-		/* The name leads to another file now: what we write here nobody else will see. */
+		/* The name now leads to a different file: no other process would see our writes. */
 		return code == SQLITE_READONLY_DBMOVED;
 	default:
-		/* I/O errors and corruption; and what should not occur, which is no better. */
+		/* I/O errors, corruption, and codes that should not occur. */
 		return true;
 	}
 }
 
 /*
- * In COMMIT, BUSY comes before anything is written. FULL comes from a write that
- * fell short: the frame that marks the commit is the last one written, so the
- * transaction is not in the log. Everything else may come after that frame.
+ * In COMMIT, BUSY comes before anything is written. FULL comes from a short write: the frame that
+ * marks the commit is written last, so the transaction is not in the log. Every other code may
+ * come after that frame.
  */
 enum hapax_status hx_sqlite_status(int code, enum hx_sqlite_stage stage)
 {

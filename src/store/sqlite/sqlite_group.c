@@ -4,8 +4,8 @@
  *
  *	load      the record of each operation, copied out of SQLite's memory
  *	decide    by the rules of transition.c; limits may turn an answer into LIMIT
- *	hand out  records into the callers' buffers, which may not fit
- *	apply     what was decided, unless an all-or-nothing group does not go
+ *	hand out  records into the callers' buffers, which may be too small
+ *	apply     the decisions, unless an all-or-nothing group fails
  */
 #include "store/sqlite/sqlite_group.h"
 
@@ -24,17 +24,17 @@ enum {
 	/* Slots that stay allocated; larger groups are rare. */
 	SLOTS_KEPT = 64,
 
-	/* A buffer larger than this is given back after the batch. */
+	/* A larger buffer is freed after the batch. */
 	SLOT_BYTES_KEPT = 64 * 1024,
 };
 
-/* Of private_state: the check in store.c refused the operation. */
+/* In private_state: the check in store.c refused the operation. */
 enum { OP_REFUSED = 1 };
 
 /* One operation of the group that is being decided. */
 struct hx_sqlite_slot {
-	bool is_live; /* not refused, and its record could be read */
-	bool has_row; /* there is a row for the key, perhaps an expired one */
+	bool is_live; /* not refused, and its record is readable */
+	bool has_row; /* the key has a row, perhaps an expired one */
 	int64_t id;   /* of that row */
 	struct hapax_record old;
 	struct hapax_buf buf; /* holds the bytes of old */
@@ -92,7 +92,7 @@ void hx_sqlite_ops_fail(struct hapax_op *ops, size_t count, enum hapax_status st
 	}
 }
 
-/* Headers and body are read only for those who get them, compare them or write them back. */
+/* Read headers and body only to hand them out, compare them or write them back. */
 static enum hx_sqlite_row_part part_needed(const struct hapax_op *op)
 {
 	if (op->record != NULL || op->type == HAPAX_OP_SET || op->type == HAPAX_OP_EXPIRE ||
@@ -160,7 +160,7 @@ static int load_all(
 		workspace->slots[i].transition.effect = HX_EFFECT_NONE;
 		if (group->ops[i].private_state & OP_REFUSED)
 			continue;
-		/* As if nobody had answered yet: a batch may be decided more than once. */
+		/* Reset the answer: a batch may be decided more than once. */
 		hx_store_refuse(&group->ops[i], HAPAX_OK);
 		code = load(transaction, &group->ops[i], &workspace->slots[i]);
 	}
@@ -173,8 +173,8 @@ static bool is_all_or_nothing(const struct hx_sqlite_group *group)
 }
 
 /*
- * Claims of the group share one token. A repeated call that finds one of its keys
- * free (somebody forgot it) takes a fresh one, and then all of them do.
+ * Claims of the group share one token. If a repeated call finds one of its keys free (forgotten
+ * since), all of them take a fresh one.
  */
 static void share_token(
 	struct hx_sqlite_workspace *workspace, const struct hx_sqlite_group *group, uint64_t token)
@@ -192,12 +192,12 @@ static void share_token(
 }
 
 /*
- * Claims of an all-or-nothing group share one token; others take one each. What is
- * taken and not used in the end leaves a gap: tokens rise, and no more is promised.
+ * Claims of an all-or-nothing group share one token; others take one each. An unused token leaves
+ * a gap: tokens only promise to rise.
  *
- * A joined caller may roll back after it has shown its token to others. The counter
- * in the file goes back then; the one here does not, so that at least this process
- * does not give the number out again (I5).
+ * A joined caller may roll back after it has shown its token to others. The counter in the file
+ * then goes back. The counter here does not, so that at least this process does not grant the
+ * token again (I5).
  */
 static void decide_all(
 	struct hx_sqlite_workspace *workspace, struct hx_sqlite_transaction *transaction,
@@ -291,7 +291,7 @@ static int limit_all(
 	return code;
 }
 
-/* The record as it stood before, if there was one. */
+/* The previous record, if there was one. */
 static const struct hapax_record *record_before(const struct hx_sqlite_slot *slot)
 {
 	return slot->has_row && !slot->transition.was_absent ? &slot->old : NULL;
@@ -333,7 +333,7 @@ static void hand_out_all(struct hx_sqlite_workspace *workspace, const struct hx_
 		hand_out(&group->ops[i], &workspace->slots[i]);
 }
 
-/* Nothing of the group happens: those who would have gone are told how things stand. */
+/* No operation of the group takes effect; skipped ones report the current record. */
 static void skip_all(
 	struct hx_sqlite_workspace *workspace, const struct hx_sqlite_transaction *transaction,
 	const struct hx_sqlite_group *group)
@@ -378,7 +378,7 @@ static int apply_all(
 		return code;
 	if (goes(group))
 		hand_out_all(workspace, group);
-	/* Not going from the start, or because a record did not fit its buffer. */
+	/* It failed from the start, or because a record did not fit its buffer. */
 	if (!goes(group)) {
 		skip_all(workspace, transaction, group);
 		hand_out_all(workspace, group);

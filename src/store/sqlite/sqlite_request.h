@@ -15,7 +15,7 @@ struct hx_sqlite_request {
 	struct hapax_op *ops;
 	size_t count;
 	struct hapax_completion completion;
-	int64_t deadline_ns; /* it waits for locks until then, the time in the queue included */
+	int64_t deadline_ns; /* when its wait for locks ends; includes the time in the queue */
 };
 
 #endif

@@ -2,17 +2,17 @@
 /*
  * sqlite_schema.c - the ledger's tables.
  *
- * Every table is STRICT: a column holds what it is declared to hold, or the row is
- * refused. Names, keys and texts are BLOBs, because a key is bytes of any value.
+ * Every table is STRICT: a column holds its declared type, or the row is refused. Names, keys and
+ * texts are BLOBs, because a key is bytes of any value.
  *
  *	hapax_meta     one row: version, last token, number of records by state, clock mark
  *	hapax_record   one row per key; see row.h for due_ms
  *	hapax_scope    parked records per scope, so that no claim has to count them
  *	hapax_counter  decisions per hour and scope
  *
- * hapax_record keeps its rowid: a primary key WITHOUT ROWID would move results of
- * many kilobytes about in the tree of the keys, and repeat the key in the index of
- * due_ms. As it is, rows are appended, and only the index of the keys is random.
+ * hapax_record keeps its rowid: a primary key WITHOUT ROWID would move large results around in
+ * the tree of the keys, and repeat the key in the index of due_ms. This way rows are appended,
+ * and only the index of the keys is random.
  */
 #include "store/sqlite/sqlite_schema.h"
 
@@ -104,7 +104,7 @@ struct hx_sqlite_migrations hx_sqlite_schema_migrations(void)
 	return (struct hx_sqlite_migrations){migration_texts, HX_SQLITE_SCHEMA_VERSION};
 }
 
-/* Inside a transaction, so that the four answers belong together. */
+/* Inside a transaction, so that the four answers are consistent. */
 static int read_schema(struct hx_sqlite_connection *connection, struct hx_sqlite_schema *schema)
 {
 	int64_t objects = 0, has_meta = 0, application_id = 0, version = 0;
@@ -122,7 +122,7 @@ static int read_schema(struct hx_sqlite_connection *connection, struct hx_sqlite
 	if (code == SQLITE_OK && has_meta != 0) {
 		code = hx_sqlite_query_number(
 			connection, "SELECT version FROM main.hapax_meta WHERE id = 1", &version);
-		/* A table of that name without that column or row is not ours, whatever it is. */
+		/* A table of that name without that column or row is not ours. */
 		if (code == SQLITE_ERROR || code == SQLITE_DONE ||
 		    (code == SQLITE_OK && version < 1))
 			code = SQLITE_CORRUPT;
@@ -204,7 +204,7 @@ enum hapax_status hx_sqlite_schema_refuse_foreign(
 		connection->name);
 }
 
-/* The row that every later transaction reads and writes. */
+/* Create the row that every later transaction reads and writes. */
 static int make_meta(struct hx_sqlite_connection *connection, const struct hapax_clock *clock)
 {
 	struct hx_sqlite_meta meta = {.version = 1};
@@ -220,7 +220,7 @@ static int make_meta(struct hx_sqlite_connection *connection, const struct hapax
 	return code == SQLITE_OK ? hx_sqlite_meta_save(connection, &meta) : code;
 }
 
-/* The steps from schema->version on. Inside a write transaction. */
+/* Run the steps from schema->version on. Inside a write transaction. */
 static int run_migrations(
 	struct hx_sqlite_connection *connection, struct hx_sqlite_migrations migrations,
 	const struct hx_sqlite_schema *schema, bool as_own, const struct hapax_clock *clock)
@@ -247,7 +247,7 @@ static int run_migrations(
 	return code;
 }
 
-/* BEGIN IMMEDIATE, with patience: fifty processes may be making the same file. */
+/* BEGIN IMMEDIATE, with patience: fifty processes may be creating the same file. */
 static int begin_write(struct hx_sqlite_connection *connection)
 {
 	int code;
@@ -272,7 +272,7 @@ enum hapax_status hx_sqlite_schema_migrate(
 	code = begin_write(connection);
 	if (code != SQLITE_OK)
 		return hx_sqlite_connection_fail(connection, code, stage, what, err);
-	/* Read again under the lock: another process may have been faster. */
+	/* Read again under the lock: another process may have been first. */
 	code = read_schema(connection, &schema);
 	if (code != SQLITE_OK)
 		status = hx_sqlite_schema_fail(connection, code, err);

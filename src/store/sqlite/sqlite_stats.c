@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sqlite_stats.c - what the ledger knows about itself.
+ * sqlite_stats.c - statistics of the ledger.
  */
 #include "store/sqlite/sqlite_stats.h"
 
 #include "store/sqlite/counter.h"
 #include "store/sqlite/transaction.h"
 
-/* Expired records are counted up to here: more of them say nothing new. */
+/* Expired records are counted up to this number. */
 enum { EXPIRED_COUNT_MAX = 10000 };
 
 static int count_expired(struct hx_sqlite_transaction *transaction, uint64_t *ret_count)

@@ -2,14 +2,14 @@
 /*
  * sqlite_store.c - "sqlite:FILE", one file for many processes.
  *
- * Submits go through a queue to a thread of the store's own, which answers all that
- * wait in one transaction (sqlite_batch.c). The calls that block run on the caller's thread
- * with a second connection, which is opened when it is first needed.
+ * Submits go through a queue to the store's own thread, which answers all waiting ones in one
+ * transaction (sqlite_batch.c). Blocking calls run on the caller's thread with a second
+ * connection, opened on first use.
  *
- *  (1) io belongs to the thread from the moment it starts until it is joined.
+ *  (1) io belongs to the thread from its start until it is joined.
  *  (2) side is used with side_mutex held.
- *  (3) Once is_failed is set, by either connection, nothing is done any more and
- *      every operation answers HAPAX_ERR_FAILED (I11).
+ *  (3) Once either connection sets is_failed, nothing is done any more and every operation
+ *      answers HAPAX_ERR_FAILED (I11).
  */
 #include "store/sqlite/sqlite_store.h"
 
@@ -54,12 +54,12 @@ static const struct hapax_store_ops sqlite_ops = {
 };
 
 enum {
-	/* Operations in one transaction: a few milliseconds' worth of work between two syncs. */
+	/* Operations in one transaction: a few milliseconds of work between two syncs. */
 	BATCH_OPS_MAX = 4096,
 
 	KEEP_CLOCK_TIMEOUT_MS = 100,
 
-	/* STRICT tables need 3.37; the library that is loaded may be older than the headers. */
+	/* STRICT tables need 3.37; the loaded library may be older than the headers. */
 	SQLITE_VERSION_MIN = 3037000,
 };
 
@@ -100,7 +100,7 @@ static void complete(struct sqlite_store *store, struct hx_sqlite_request *reque
 	}
 }
 
-/* All that waits in the queue, as a list; NULL: the store closes. */
+/* All queued requests, as a list; NULL: the store closes. */
 static struct hx_sqlite_request *wait_for_requests(struct sqlite_store *store)
 {
 	struct hx_sqlite_request *requests = hx_request_queue_wait(&store->queue);
@@ -110,7 +110,7 @@ static struct hx_sqlite_request *wait_for_requests(struct sqlite_store *store)
 	return requests;
 }
 
-/* Leave requests of at most BATCH_OPS_MAX operations together, or one that is larger: the rest. */
+/* Keep requests of at most BATCH_OPS_MAX operations, or a single larger one; return the rest. */
 static struct hx_sqlite_request *cut_off_rest(struct hx_sqlite_request *requests)
 {
 	struct hx_sqlite_request *last = requests;
@@ -137,7 +137,7 @@ static void run_batch(struct sqlite_store *store, struct hx_sqlite_request *requ
 	hx_sqlite_connection_checkpoint(&store->io);
 }
 
-/* The I/O thread: answers first, then what can wait. */
+/* The I/O thread: answers first, then checkpoints. */
 static void io_run(void *arg)
 {
 	struct sqlite_store *store = arg;
@@ -174,7 +174,7 @@ static void sqlite_submit(
 	hapax_store_complete(base, ops, count, completion);
 }
 
-/* Take the second connection, opening it the first time. On failure it is not taken. */
+/* Lock the second connection, opening it on first use. On failure it is not locked. */
 static enum hapax_status side_take(struct sqlite_store *store, struct hapax_error *err)
 {
 	enum hapax_status status = HAPAX_OK;
@@ -264,7 +264,7 @@ static enum hapax_status sqlite_count(
 	return status;
 }
 
-/* The I/O thread ends; io is the caller's from now on. */
+/* Stop the I/O thread; io then belongs to the caller. */
 static void stop(struct sqlite_store *store)
 {
 	if (store->has_queue)
@@ -274,7 +274,7 @@ static void stop(struct sqlite_store *store)
 	store->has_thread = false;
 }
 
-/* Also of a store that was only half opened. */
+/* Also frees a store that was only half opened. */
 static void store_free(struct sqlite_store *store)
 {
 	stop(store);
@@ -289,9 +289,9 @@ static void store_free(struct sqlite_store *store)
 }
 
 /*
- * At an orderly close the clock is kept, so that it does not go back behind what was
- * read, whatever the wall clock says after a reboot (I8). Not synced, and not worth
- * waiting for. Locks: side_mutex is not needed, nobody else is left.
+ * An orderly close keeps the clock, so that it never goes back behind a time that was read,
+ * whatever the wall clock says after a reboot (I8). Not synced, and not worth waiting for. Locks:
+ * none; no other thread is left.
  */
 static void keep_clock(struct sqlite_store *store)
 {
@@ -347,7 +347,7 @@ static struct sqlite_store *store_new(const char *path, const struct hapax_store
 	return store;
 }
 
-/* A mark of an earlier boot is made current now, so that readers need not write. */
+/* Renew a mark of an earlier boot now, so that readers need not write. */
 static enum hapax_status renew_clock_mark(struct sqlite_store *store, struct hapax_error *err)
 {
 	struct hx_sqlite_transaction transaction;
@@ -371,7 +371,7 @@ static enum hapax_status renew_clock_mark(struct sqlite_store *store, struct hap
 		&store->io, code, transaction.stage, "the clock was not kept", err);
 }
 
-/* Find out what the file is before anything is changed, then make it a ledger of this version. */
+/* Inspect the file before anything is changed, then migrate it to this version. */
 static enum hapax_status open_ledger(struct sqlite_store *store, struct hapax_error *err)
 {
 	struct hx_sqlite_migrations migrations = hx_sqlite_schema_migrations();
@@ -383,7 +383,7 @@ static enum hapax_status open_ledger(struct sqlite_store *store, struct hapax_er
 	status = hx_sqlite_connection_open(&store->io, must_exist ? 0 : HX_SQLITE_CREATE, err);
 	if (status != HAPAX_OK)
 		return status;
-	/* SQLite has made the name absolute: the working directory may change before it is used. */
+	/* SQLite made the name absolute: the working directory may change before it is used. */
 	hx_sqlite_connection_init(
 		&store->side, sqlite3_db_filename(store->io.db, "main"), &store->is_failed);
 	status = hx_sqlite_schema_inspect(&store->io, migrations, &schema, err);
@@ -392,7 +392,7 @@ static enum hapax_status open_ledger(struct sqlite_store *store, struct hapax_er
 			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' holds no ledger", store->path);
 	if (status == HAPAX_OK)
 		status = hx_sqlite_schema_refuse_foreign(&store->io, &schema, err);
-	/* In an application's database that was joined, the application chooses the journal. */
+	/* In an application's joined database, the application chooses the journal. */
 	if (status == HAPAX_OK)
 		status = hx_sqlite_connection_accept(
 			&store->io, schema.is_empty || schema.is_ours, err);
@@ -401,7 +401,7 @@ static enum hapax_status open_ledger(struct sqlite_store *store, struct hapax_er
 			&store->io, migrations, true, store->options.clock, err);
 	if (status == HAPAX_OK)
 		status = renew_clock_mark(store, err);
-	/* Both connections go by one clock. */
+	/* Both connections use one clock. */
 	store->side.has_own_mark = store->io.has_own_mark;
 	store->side.own_mark = store->io.own_mark;
 	return status;

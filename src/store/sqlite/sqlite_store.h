@@ -8,10 +8,9 @@
 #include <hapax/store.h>
 
 /*
- * See hapax_store_open(). path is the file, taken as it stands: it is no URI. A file
- * that is no ledger is refused and left as it was: HAPAX_ERR_CORRUPT when it is no
- * SQLite database, HAPAX_ERR_INVALID when it is another program's,
- * HAPAX_ERR_UNSUPPORTED when a newer hapax wrote it.
+ * See hapax_store_open(). path is a plain file name, not a URI. A file that is not a ledger is
+ * refused and unchanged: HAPAX_ERR_CORRUPT if it is not an SQLite database, HAPAX_ERR_INVALID if
+ * it is another program's, HAPAX_ERR_UNSUPPORTED if a newer hapax wrote it.
  */
 enum hapax_status hx_sqlite_open(
 	const char *url, const char *path, const struct hapax_store_options *options,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sqlite_sweep.c - remove what has expired, settle claims that nobody took up.
+ * sqlite_sweep.c - remove expired records, settle lapsed claims.
  *
- * Records are found by the index of due_ms, so a sweep costs what it finds and not
- * what the store holds. Each record that is settled leaves the due part of that
- * index; one whose row cannot be read is passed over and stays.
+ * The index of due_ms finds the records, so a sweep costs what it finds, not what the store
+ * holds. A settled record leaves the due part of that index; an unreadable row is skipped and
+ * stays.
  */
 #include "store/sqlite/sqlite_sweep.h"
 
@@ -16,7 +16,7 @@
 #include "store/sqlite/row.h"
 
 enum {
-	/* So many rows are gone in a few milliseconds: no operation waits longer for the lock. */
+	/* Removed in a few milliseconds: no operation waits longer for the lock. */
 	CHUNK_COUNT = 512,
 
 	/* The texts of a record without headers and body. */
@@ -24,10 +24,10 @@ enum {
 		HX_ERROR_TEXT_SIZE_MAX,
 };
 
-/* Between two chunks; those who wait for the lock try again at least every 5 ms. */
+/* Between two chunks; waiters for the lock retry at least every 5 ms. */
 #define GAP_NS INT64_C(2000000)
 
-/* The next record that is due, copied into buf. *ret_found is false when there is none. */
+/* Copy the next due record into buf. *ret_found: there is one. */
 static int find_due(
 	struct hx_sqlite_transaction *transaction, size_t passed_over, struct hapax_buf *buf,
 	int64_t *ret_id, struct hapax_record *ret_record, bool *ret_found, bool *ret_valid)
@@ -64,7 +64,7 @@ static int find_due(
 	return code;
 }
 
-/* *ret_settled is false when the rules find nothing to do: due_ms was not right. */
+/* *ret_settled is false if the rules find nothing to do: due_ms was wrong. */
 static int settle(
 	struct hx_sqlite_transaction *transaction, int64_t id, const struct hapax_record *record,
 	struct hapax_sweep *sweep, bool *ret_settled)
@@ -109,14 +109,14 @@ int hx_sqlite_sweep_some(
 			code = settle(transaction, id, &record, sweep, &settled);
 		passed_over += !settled;
 	}
-	/* Nothing but rows that cannot be settled: looking again would not help. */
+	/* Only rows that cannot be settled: another look would not help. */
 	if (i == count_max && passed_over == i)
 		sweep->done = 1;
 	hx_buf_done(&buf);
 	return code;
 }
 
-/* Is anything due at all? Mostly not, and then no lock is taken. */
+/* Is any record due? Mostly not, and then no lock is taken. */
 static int peek(
 	struct hx_sqlite_connection *connection, const struct hapax_store_options *options,
 	struct hapax_sweep *sweep)
@@ -149,7 +149,7 @@ static int sweep_chunk(
 	int code;
 
 	hx_sqlite_connection_set_timeout(connection, options->timeout_ms);
-	/* Others act on what they find settled: it must survive a power cut (I2b). */
+	/* Other processes act on settled records, so these must survive a power cut (I2b). */
 	code = hx_sqlite_connection_relax(connection, false);
 	if (code == SQLITE_OK)
 		code = hx_sqlite_transaction_begin(

@@ -170,7 +170,7 @@ int hx_sqlite_bind_bytes(sqlite3_stmt *statement, int index, struct hapax_bytes 
 
 int hx_sqlite_column_bytes(sqlite3_stmt *statement, int index, struct hapax_bytes *ret_bytes)
 {
-	/* In this order: asking for the blob first settles its form. */
+	/* In this order: reading the blob first fixes its form. */
 	const void *data = sqlite3_column_blob(statement, index);
 	int size = sqlite3_column_bytes(statement, index);
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * statement.h - every SQL statement that runs more than once, prepared when it is
- * first needed.
+ * statement.h - every SQL statement that runs more than once, prepared on first use.
  *
- * All names are qualified with main: a temporary table of the caller's must not
- * stand in for ours. Parameters are numbered in the order in which a statement's
- * comment names them.
+ * All names are qualified with main, so that the caller's temporary tables cannot replace ours.
+ * Parameters are numbered in the order of the statement's comment.
  */
 #ifndef HX_STORE_SQLITE_STATEMENT_H
 #define HX_STORE_SQLITE_STATEMENT_H
@@ -38,9 +36,9 @@ enum hx_sqlite_statement {
 	HX_SQLITE_RECORD_UPDATE, /* the row; id */
 	HX_SQLITE_RECORD_DELETE, /* id */
 
-	/* What the sweep has to look at: now, how many to pass over. */
+	/* Records due for the sweep: now, how many to skip. */
 	HX_SQLITE_DUE_NEXT,  /* the row without headers and body; tenant, group, key */
-	HX_SQLITE_DUE_COUNT, /* of which expired, counted up to a bound: now, bound */
+	HX_SQLITE_DUE_COUNT, /* expired ones, counted up to a bound: now, bound */
 
 	/* Parked records of a scope: tenant, group. */
 	HX_SQLITE_SCOPE_PARKED,
@@ -57,9 +55,9 @@ enum hx_sqlite_statement {
 	HX_SQLITE_COUNTER_ADD,
 	HX_SQLITE_COUNTER_DROP, /* before which hour */
 	HX_SQLITE_COUNTER_SUM,
-	HX_SQLITE_COUNTER_LIST, /* behind hour, tenant, group: count */
+	HX_SQLITE_COUNTER_LIST, /* after hour, tenant, group: count */
 
-	/* Pages of the database, those not in use, and their size. */
+	/* Pages of the database, the unused ones, and their size. */
 	HX_SQLITE_PAGE_COUNT,
 	HX_SQLITE_PAGE_FREE,
 	HX_SQLITE_PAGE_SIZE,
@@ -83,10 +81,10 @@ int hx_sqlite_run_number(
 	struct hx_sqlite_connection *connection, enum hx_sqlite_statement which,
 	int64_t *ret_number);
 
-/* Bind bytes that stay where they are until the statement is reset. Empty is x'', not NULL. */
+/* Bind bytes that must not move until the statement is reset. Empty is x'', not NULL. */
 int hx_sqlite_bind_bytes(sqlite3_stmt *statement, int index, struct hapax_bytes bytes);
 
-/* Bytes of a column, valid until the next step or reset. SQLITE_NOMEM when there is no memory. */
+/* Bytes of a column, valid until the next step or reset. SQLITE_NOMEM: no memory. */
 int hx_sqlite_column_bytes(sqlite3_stmt *statement, int index, struct hapax_bytes *ret_bytes);
 
 void hx_sqlite_statements_done(struct hx_sqlite_connection *connection);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transaction.c - one look at the ledger, or one change to it.
+ * transaction.c - one read or one change of the ledger.
  */
 #include "store/sqlite/transaction.h"
 
@@ -11,7 +11,7 @@
 #include "store/sqlite/row.h"
 #include "store/sqlite/sqlite_schema.h"
 
-/* A mark this old is renewed in a write that happens anyway: a reboot loses no more time. */
+/* An older mark is renewed in a write that happens anyway: a reboot loses no more time. */
 enum { MARK_AGE_MS_MAX = 10 * 1000 };
 
 static bool boot_is_known(const struct hapax_clock *clock)
@@ -23,10 +23,9 @@ static bool boot_is_known(const struct hapax_clock *clock)
 }
 
 /*
- * Where the boot cannot be told, no mark is ever current. The wall clock is then
- * believed once, when the ledger is first read; from there on this process goes by
- * its own boot time, but never behind what others have written. A mark of those who
- * know their boot is theirs to keep.
+ * If the boot is unknown, no mark is ever current. The process trusts the wall clock once, when
+ * it first reads the ledger. Then it uses its own boot time, but never goes behind what others
+ * have written. It leaves marks of processes that know their boot unchanged.
  */
 static void read_own_clock(struct hx_sqlite_transaction *transaction)
 {
@@ -51,8 +50,8 @@ static void read_own_clock(struct hx_sqlite_transaction *transaction)
 }
 
 /*
- * What time it is. A mark of an earlier boot is made current, and must be written
- * for others to compute the same time: a transaction that only reads cannot.
+ * Compute the time. A mark of an earlier boot is renewed, and must be written so that others
+ * compute the same time: a read transaction cannot do that.
  */
 static void read_clock(struct hx_sqlite_transaction *transaction)
 {
@@ -72,8 +71,8 @@ static void read_clock(struct hx_sqlite_transaction *transaction)
 }
 
 /*
- * A file that a newer hapax has migrated under our feet is not ours to write: fatal,
- * and the next open says what to do.
+ * If a newer hapax migrates the file while it is open, we must not write it: fatal, and the next
+ * open explains it.
  */
 static int read_ledger(struct hx_sqlite_transaction *transaction)
 {
@@ -87,8 +86,8 @@ static int read_ledger(struct hx_sqlite_transaction *transaction)
 }
 
 /*
- * SQLite goes on in write-ahead mode with a file that was moved or removed. Others
- * then make a new one under its name, and what is claimed here would run there too.
+ * In write-ahead mode SQLite continues with a file that was moved or removed. Other processes
+ * then create a new one under its name, where keys claimed here would run again.
  */
 static int check_name(struct hx_sqlite_connection *connection)
 {
@@ -133,10 +132,9 @@ int hx_sqlite_transaction_begin(
 	transaction->is_nested = sqlite3_get_autocommit(connection->db) == 0;
 	assert(!transaction->is_nested || connection->is_joined);
 	/*
-	 * The busy handler has waited already, but not every BUSY goes through it: not
-	 * when another process recovers the log, and not on a joined connection. Inside
-	 * the caller's transaction waiting is of no use: the lock it waits for may be
-	 * refused because of what it has read.
+	 * Not every BUSY goes through the busy handler: not when another process recovers the
+	 * log, and not on a joined connection. Inside the caller's transaction waiting is
+	 * useless: the lock may be refused because of what the transaction has read.
 	 */
 	do {
 		code = begin_once(transaction);
@@ -149,7 +147,7 @@ void hx_sqlite_transaction_abort(struct hx_sqlite_transaction *transaction)
 {
 	struct hx_sqlite_connection *connection = transaction->connection;
 
-	/* Some errors end the transaction by themselves. */
+	/* Some errors end the transaction themselves. */
 	if (sqlite3_get_autocommit(connection->db) != 0)
 		return;
 	if (transaction->is_nested) {
@@ -262,7 +260,7 @@ int hx_sqlite_transaction_remove(
 		transaction, old->tenant, old->group, old->state, HAPAX_STATE_ABSENT);
 }
 
-/* Parameters behind those of the row. */
+/* Parameters after those of the row. */
 enum { ROW_ID = 21, ROW_TENANT = 21, ROW_GROUP = 22, ROW_KEY = 23 };
 
 int hx_sqlite_transaction_replace(

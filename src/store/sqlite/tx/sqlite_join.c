@@ -2,10 +2,9 @@
 /*
  * sqlite_join.c - the ledger inside the caller's own transaction.
  *
- * The same code as behind the URL, on the caller's connection and thread. Inside the
- * caller's transaction each submit is a savepoint; outside, a transaction of its own.
- * Nothing of the connection's settings is changed, and what it said about the
- * caller's last insert it says again afterwards.
+ * It runs the same code as the URL store, on the caller's connection and thread. Inside the
+ * caller's transaction each submit is a savepoint; outside, a transaction of its own. The
+ * connection's settings stay unchanged, and the caller's last insert rowid is restored.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -35,9 +34,8 @@ static hapax_store_savepoint_fn join_savepoint;
 static hapax_store_guarantee_fn join_guarantee;
 
 /*
- * Not DURABLE: that is the caller's COMMIT. count is missing, since a close must not
- * write into a transaction that the caller has not ended: decisions are counted in
- * this process only.
+ * Not DURABLE: the caller's COMMIT decides. count is missing, because a close must not write into
+ * a transaction that the caller has not ended: decisions are counted in this process only.
  */
 static const struct hapax_store_ops join_ops = {
 	.version = HAPAX_STORE_OPS_VERSION,
@@ -61,7 +59,7 @@ struct joined_store {
 	struct hx_sqlite_connection connection;
 	struct hx_sqlite_batch batch;
 	struct hx_sqlite_savepoints savepoints;
-	const char *survives; /* what a COMMIT of the caller's does */
+	const char *survives; /* the guarantee of the caller's COMMIT */
 };
 
 static struct joined_store *downcast(struct hapax_store *store)
@@ -117,7 +115,7 @@ static enum hapax_status join_stats(
 	struct joined_store *store = downcast(base);
 	enum hapax_status status = check_latch(store, err);
 
-	/* store.c adds the counters of this process; those in the file are others'. */
+	/* store.c adds the counters of this process; those in the file belong to others. */
 	(void)each;
 	(void)context;
 	if (status == HAPAX_OK)
@@ -147,7 +145,7 @@ static enum hapax_status join_savepoint(
 	return hx_sqlite_savepoint(&downcast(base)->savepoints, savepoint, err);
 }
 
-/* As the connection was set when it was joined. */
+/* With the connection's settings at the time of the join. */
 static void join_guarantee(struct hapax_store *base, char *ret_text, size_t size)
 {
 	(void)snprintf(
@@ -166,8 +164,8 @@ static void join_close(struct hapax_store *base)
 }
 
 /*
- * The tables are made outside of a transaction only: a rollback would take them away
- * again while this store believes that they are there.
+ * Create the tables only outside a transaction: a rollback would remove them while this store
+ * believes that they exist.
  */
 static enum hapax_status make_tables(struct joined_store *store, struct hapax_error *err)
 {
@@ -191,8 +189,8 @@ static enum hapax_status make_tables(struct joined_store *store, struct hapax_er
 }
 
 /*
- * What its owner's journal_mode and synchronous promise. A rollback journal that is removed to commit is only
- * gone for good when its directory is synced, which EXTRA does.
+ * The guarantee of the owner's journal_mode and synchronous. A rollback journal removed by a
+ * commit is permanently gone only after a sync of its directory, which EXTRA does.
  */
 static enum hapax_status read_settings(struct joined_store *store, struct hapax_error *err)
 {

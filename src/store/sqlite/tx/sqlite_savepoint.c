@@ -8,7 +8,7 @@
 #include "store/sqlite/sqlite_fault.h"
 #include "store/sqlite/statement.h"
 
-/* A word or two, and ten digits. */
+/* One or two words, and ten digits. */
 enum { SQL_SIZE_MAX = 40 };
 
 static bool is_in_transaction(const struct hx_sqlite_savepoints *savepoints)
@@ -26,7 +26,7 @@ static enum hapax_status lose(struct hx_sqlite_savepoints *savepoints, struct ha
 		"(a full disk does that); join the connection anew");
 }
 
-/* Not waiting: within a transaction there is nothing to wait for. */
+/* Does not wait: a transaction already has its locks. */
 static int run_on_savepoint(
 	const struct hx_sqlite_savepoints *savepoints, const char *words, unsigned depth)
 {
@@ -36,7 +36,7 @@ static int run_on_savepoint(
 	return sqlite3_exec(savepoints->connection->db, sql, NULL, NULL, NULL);
 }
 
-/* As hx_sqlite_run(), until the lock is to be had. */
+/* Like hx_sqlite_run(), but waits for the lock. */
 static int run_waiting(struct hx_sqlite_savepoints *savepoints, enum hx_sqlite_statement which)
 {
 	struct hx_sqlite_connection *connection = savepoints->connection;
@@ -79,12 +79,12 @@ static enum hapax_status begin(struct hx_sqlite_savepoints *savepoints, struct h
 	return HAPAX_OK;
 }
 
-/* The whole transaction, which is ours. */
+/* Roll back the whole transaction, which is ours. */
 static void roll_back(struct hx_sqlite_savepoints *savepoints)
 {
 	if (is_in_transaction(savepoints))
 		(void)hx_sqlite_run(savepoints->connection, HX_SQLITE_ROLLBACK);
-	/* Whatever is done next would be done in it. */
+	/* If it is still open, later statements would run in it. */
 	if (is_in_transaction(savepoints))
 		atomic_store(savepoints->connection->is_failed, 1);
 }
@@ -99,7 +99,10 @@ static enum hapax_status undo(
 	}
 	if (run_on_savepoint(savepoints, "ROLLBACK TO", depth) != SQLITE_OK)
 		return lose(savepoints, err);
-	/* While a statement is in progress it stays, empty, until the transaction ends. */
+	/*
+	 * While a statement is in progress the savepoint stays, empty, until the transaction
+	 * ends.
+	 */
 	(void)run_on_savepoint(savepoints, "RELEASE", depth);
 	return HAPAX_OK;
 }
@@ -112,7 +115,7 @@ static enum hapax_status commit(struct hx_sqlite_savepoints *savepoints, struct 
 
 	if (code == SQLITE_OK)
 		return HAPAX_OK;
-	/* Deferred ones are judged at last; the transaction is open still. */
+	/* Deferred constraints are checked at the commit; the transaction is still open. */
 	if ((code & 0xff) == SQLITE_CONSTRAINT && is_in_transaction(savepoints))
 		status = hx_error_set(
 			err, HAPAX_ERR_HANDLER, 0, "the transaction was undone: %s",
@@ -156,7 +159,7 @@ enum hapax_status hx_sqlite_savepoint(
 
 	if (savepoint == HAPAX_SAVEPOINT_BEGIN || savepoint == HAPAX_SAVEPOINT_HANDLER)
 		return begin(savepoints, err);
-	/* There is no way to a server that could be saved. */
+	/* SQLite has no round trip to save. */
 	if (savepoint == HAPAX_SAVEPOINT_LAST)
 		return HAPAX_OK;
 	assert(depth > 0);
@@ -164,7 +167,7 @@ enum hapax_status hx_sqlite_savepoint(
 	if (is_own)
 		savepoints->own_depth = 0;
 	if (savepoints->is_lost || !is_in_transaction(savepoints)) {
-		/* None was open when it began, and none is when it has ended. */
+		/* No transaction was open when it began, and none is when it has ended. */
 		if (is_own)
 			roll_back(savepoints);
 		return lose(savepoints, err);
