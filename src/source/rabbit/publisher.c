@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * publisher.c - dead letters and diverted duplicates, to another queue.
+ * publisher.c - publishes dead letters and diverted duplicates to another queue.
  *
- * A letter is published and confirmed, and only then is its message acknowledged. The queue's
- * own dead-letter exchange is not used: a rejected message has no room for a reason, is
- * dropped where nobody set up such an exchange, and by default goes there unconfirmed. When
- * the connection is lost before the confirmation the letter is sent again: there may be two.
+ * A message is acknowledged only after its letter is published and confirmed. The queue's own
+ * dead-letter exchange is not used: a rejected message has no room for a reason, is dropped if
+ * there is no such exchange, and by default goes there unconfirmed. If the connection is lost
+ * before the confirmation, the letter is sent again: there may be two.
  *
- * A letter keeps its properties and typed headers, but for those that would do something
- * again: expiration (it would vanish), user id (the broker checks it), CC and BCC (it would go
- * to others), x-delivery-count (of the old queue).
+ * A letter keeps its properties and typed headers, except those that would act again: expiration
+ * (it would vanish), user id (the broker checks it), CC and BCC (other queues would get it),
+ * x-delivery-count (of the old queue).
  */
 #include <string.h>
 #include <strings.h>
@@ -21,9 +21,9 @@ enum {
 	CONNECT_MS = 5000,
 	POOL_PAGE_SIZE = 4096,
 	OWN_HEADERS_MAX = 16,
-	/* A second each. A queue without its majority never confirms. */
+	/* A second each. A queue without a majority never confirms. */
 	SILENT_PULSES_MAX = 30,
-	/* Of the frame that has the headers: for all other properties. */
+	/* Room in the header frame for all other properties. */
 	PROPERTIES_SIZE = 4096,
 };
 
@@ -33,7 +33,7 @@ void hx_rabbit_publisher_init(struct hx_rabbit_publisher *publisher)
 	hx_buf_init(&publisher->scratch, HX_RABBIT_FRAME_SIZE_MAX);
 }
 
-/* Tell of those up to tag, or of tag alone. */
+/* Report the letters up to tag, or tag alone. */
 static void settle_sent(
 	struct hx_rabbit_source *source, uint64_t tag, bool is_multiple, enum hapax_status status,
 	const char *why)
@@ -43,7 +43,7 @@ static void settle_sent(
 
 	while ((sent = hx_rabbit_take_sent(&publisher->rabbit, tag, is_multiple)) != NULL) {
 		publisher->silent_pulses = 0;
-		/* Once told, it is the consumer's again. */
+		/* After the report, the consumer owns it again. */
 		hx_io_thread_published(&source->io_thread, sent->owner, status, why);
 	}
 }
@@ -99,8 +99,8 @@ static enum hapax_status open_publisher(struct hx_rabbit_source *source, struct 
 }
 
 /*
- * A queue that is not there is made, as a quorum queue. One that is there as something else,
- * or that we may not make, is left as it is: whether it takes letters is seen by sending one.
+ * Create a missing queue, as a quorum queue. A queue of another type, or one that we may not
+ * create, is left unchanged: sending a letter shows whether it accepts any.
  */
 static enum hapax_status make_target(
 	struct hx_rabbit_source *source, const char *target, struct hapax_error *err)
@@ -113,7 +113,7 @@ static enum hapax_status make_target(
 		return HAPAX_OK;
 	status = hx_rabbit_declare_queue(rabbit, name, err);
 	if (status == HAPAX_ERR_INVALID) {
-		/* The refusal cost the channel, and with it what was on its way. */
+		/* The refusal closed the channel, and lost the letters in progress. */
 		close_publisher(source, err->message);
 		status = open_publisher(source, err);
 		if (status == HAPAX_OK)
@@ -154,7 +154,7 @@ static void add_text(
 		void *plain;
 	} key = {.constant = name}, value = {.constant = text.data};
 
-	/* librabbitmq's types know no const; what is sent is only read. */
+	/* librabbitmq's types lack const; data to send is only read. */
 	table->entries[table->num_entries++] = (amqp_table_entry_t){
 		.key = {.len = name_size, .bytes = key.plain},
 		.value = {
@@ -167,7 +167,7 @@ static void add_named(amqp_table_t *table, const char *name, struct hapax_bytes 
 	add_text(table, name, strlen(name), text);
 }
 
-/* What the consumer has to say of it, and whence it came. */
+/* Add the consumer's headers, and the message's origin. */
 static void add_own(amqp_table_t *table, const struct hx_rabbit_delivery *delivery)
 {
 	const struct hapax_publication *publication = delivery->publication;
@@ -218,7 +218,7 @@ static bool make_headers(
 	}
 	if (table_fits(publisher, ret_table))
 		return true;
-	/* They filled a frame without ours: the body and the reason matter more. */
+	/* The old headers alone fill a frame: the body and the reason matter more. */
 	ret_table->num_entries = 0;
 	add_own(ret_table, delivery);
 	add_named(ret_table, "hapax-dead-headers", HX_BYTES_LIT("omitted: they filled a frame"));
@@ -316,7 +316,7 @@ void hx_rabbit_publisher_work(struct hx_rabbit_source *source)
 
 /* ------------------------------------------------------------------ answers */
 
-/* Said again as long as it lasts, so that a probe that looks later sees it. */
+/* Repeated while it lasts, so that later health checks see it. */
 static void tell_blocked(struct hx_rabbit_source *source)
 {
 	source->publisher.silent_pulses = 0;
@@ -325,7 +325,7 @@ static void tell_blocked(struct hx_rabbit_source *source)
 		"RabbitMQ takes no dead letters for now: it is short of memory or disk", false);
 }
 
-/* False: the connection is of no use any more. */
+/* False: the connection is unusable. */
 static bool take_event(struct hx_rabbit_source *source, const struct hx_rabbit_event *event)
 {
 	switch (event->happening) {
@@ -339,7 +339,7 @@ static bool take_event(struct hx_rabbit_source *source, const struct hx_rabbit_e
 		return true;
 	case HX_RABBIT_RETURNED:
 	case HX_RABBIT_REFUSED:
-		/* Which one it was is not told for certain: all are sent again. */
+		/* It is uncertain which letter it was: send all again. */
 		close_publisher(source, event->text);
 		return false;
 	case HX_RABBIT_UNBLOCKED:
@@ -378,7 +378,7 @@ void hx_rabbit_publisher_pulse(struct hx_rabbit_source *source)
 		publisher->silent_pulses = 0;
 	else if (++publisher->silent_pulses <= SILENT_PULSES_MAX)
 		return;
-	/* It said that it will not answer: that it does not is no failure. */
+	/* A blocked broker announced its silence: not a failure. */
 	else if (publisher->rabbit.is_blocked)
 		tell_blocked(source);
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * queue_place.c - the URL of a queue of RabbitMQ, taken apart.
+ * queue_place.c - parses the URL of a RabbitMQ queue.
  */
 #include "source/rabbit/queue_place.h"
 
@@ -40,7 +40,7 @@ static enum hapax_status refuse_other(
 	void *place, struct hapax_bytes name, struct hapax_bytes value, struct hapax_error *err)
 {
 	(void)place;
-	/* They are options of sinks, and would mean something else here. */
+	/* Options of sinks, with another meaning here. */
 	if (hx_bytes_equal(name, HX_BYTES_LIT("exchange")) ||
 	    hx_bytes_equal(name, HX_BYTES_LIT("queue")))
 		return bad(err, "a source has its queue in the path, and no exchange");

@@ -3,8 +3,8 @@
  * rabbit_delivery.c - one message, from frames to fields.
  *
  * Properties and headers become fields. Text is not copied again: it points into the encoded
- * properties, which are kept for the case that the message is handed on. Tables and arrays
- * among the headers are not shown; they are handed on.
+ * properties, which are kept in case the message is handed on. Tables and arrays among the headers
+ * are not shown, but are handed on.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -17,16 +17,16 @@
 
 enum {
 	PROPERTIES = 8,
-	/* More than an envelope reads: one with more is found to be too large there. */
+	/* More than an envelope reads, which then reports a message with more as too large. */
 	HEADERS_MAX = 256,
 	NUMBER_SIZE = 32,
-	/* What a spare keeps; a few large messages must not stay for ever. */
+	/* Memory that a spare keeps; a few large messages must not hold theirs forever. */
 	SPARE_BYTES_MAX = 16 * 1024,
 	SPARE_FIELDS_MAX = 64,
 	SPARES_MAX = 4096,
 };
 
-/* The last second of the year 9999: behind it, it is no time in seconds. */
+/* The last second of the year 9999: a larger value is not a time in seconds. */
 static const uint64_t time_s_max = UINT64_C(253402300799);
 
 struct hx_rabbit_delivery *hx_rabbit_delivery_take(struct hx_rabbit_source *source)
@@ -74,7 +74,7 @@ void hx_rabbit_delivery_empty(struct hx_rabbit_source *source, struct hx_rabbit_
 	hx_buf_clear(&delivery->bytes);
 }
 
-/* Those of many headers. */
+/* Free the memory of many headers. */
 static void drop_fields(struct hx_rabbit_delivery *delivery)
 {
 	hx_buf_done(&delivery->text);
@@ -109,7 +109,7 @@ void hx_rabbit_delivery_free_spares(struct hx_rabbit_source *source)
 	source->spare_count = 0;
 }
 
-/* The same text in what was kept. */
+/* The same text in the kept copy. */
 static struct hapax_bytes kept(
 	const struct hx_rabbit_delivery *delivery, amqp_bytes_t raw, amqp_bytes_t text)
 {
@@ -122,7 +122,7 @@ static struct hapax_bytes kept(
 	return hx_bytes(delivery->bytes.data + offset, text.len);
 }
 
-/* A number as text; there is room. */
+/* Write a number as text; there is room. */
 static struct hapax_bytes written(
 	struct hx_rabbit_delivery *delivery, const amqp_field_value_t *value)
 {
@@ -182,7 +182,7 @@ static void add_property(
 			hapax_bytes_from_text(name), kept(delivery, raw, value)};
 }
 
-/* Before the headers: where both say the same, the property counts. */
+/* Before the headers: a property wins over a header of the same name. */
 static void add_properties(
 	struct hx_rabbit_delivery *delivery, amqp_bytes_t raw,
 	const amqp_basic_properties_t *properties)
@@ -198,7 +198,7 @@ static void add_properties(
 	add_property(
 		delivery, raw, "message-id", flags & AMQP_BASIC_MESSAGE_ID_FLAG,
 		properties->message_id);
-	/* What an event without CloudEvents says that it is. */
+	/* The type of an event that is not a CloudEvent. */
 	add_property(delivery, raw, "eventType", flags & AMQP_BASIC_TYPE_FLAG, properties->type);
 	add_property(
 		delivery, raw, "correlation-id", flags & AMQP_BASIC_CORRELATION_ID_FLAG,
@@ -229,7 +229,7 @@ static void add_header(
 	message->header_count++;
 }
 
-/* How often a quorum queue had it back; it says so from the first time on. */
+/* How often a quorum queue got it back; the count is present from the first return. */
 static uint64_t returns_of(const amqp_table_entry_t *entry)
 {
 	static const char name[] = "x-delivery-count";

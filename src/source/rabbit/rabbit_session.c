@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rabbit_session.c - the connection of messages: deliveries come, acknowledgements go.
+ * rabbit_session.c - the connection for messages: deliveries and acknowledgements.
  *
- * When it is lost nobody knows which acknowledgements arrived. The broker delivers the rest
- * again, marked as redelivered, and what was done is a duplicate then.
+ * If it is lost, it is unknown which acknowledgements arrived. The broker delivers the other
+ * messages again, marked as redelivered; finished ones are then duplicates.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -22,26 +22,26 @@ enum {
 	RETRY_MS_FIRST = 100,
 	RETRY_MS_LAST = 10000,
 
-	/* Frames that are read before acknowledgements have their turn. */
+	/* Frames to read before acknowledgements get their turn. */
 	FRAMES_MAX = 3000,
 
-	/* A second each. What was sent back and has not come by then is somebody else's. */
+	/* A second each. A returned message that has not come by then went to another consumer. */
 	PROMISE_PULSES_MAX = 5,
 
 	/*
-	 * Half of what RabbitMQ 4 has as the default limit, behind which a quorum queue drops a
-	 * message; told of then, and with every few more.
+	 * Half of RabbitMQ 4's default limit, above which a quorum queue drops a message. Reported
+	 * then, and again after every few returns.
 	 */
 	RETURNS_ALARM = 10,
 	RETURNS_STEP = 5,
 
 	/*
-	 * How long a message may stay unacknowledged, in place of the broker's 30 minutes, after
-	 * which it closes the channel and counts a return for all: a store may be away for longer.
+	 * How long a message may stay unacknowledged, in place of the broker's 30 minutes. After
+	 * that it closes the channel and counts a return for all; a store may be down for longer.
 	 */
 	UNACKNOWLEDGED_MS_MAX = 7 * 24 * 3600 * 1000,
 
-	/* Some 10 MB of memory, and a queue that somebody should look at. */
+	/* About 10 MB of memory, and a queue that needs an operator. */
 	ASIDE_MAX = 10000,
 
 	SUBSCRIPTION_SIZE = 24,
@@ -86,8 +86,8 @@ static void retry_later(struct hx_rabbit_source *source)
 }
 
 /*
- * What the consumer has stays with it until it is settled; everything else is forgotten. The
- * broker has all of it.
+ * The consumer keeps its messages until they are settled; all others are forgotten. The broker has
+ * all of them.
  */
 static void forget_deliveries(struct hx_rabbit_source *source)
 {
@@ -98,7 +98,7 @@ static void forget_deliveries(struct hx_rabbit_source *source)
 		struct hx_rabbit_delivery *delivery = source->oldest;
 
 		unlink_delivery(source, delivery);
-		/* The others are in somebody's hands, or in the lists below. */
+		/* The others are at the consumer, or in the lists below. */
 		if (delivery->state == HX_RABBIT_DELIVERY_COMING ||
 		    delivery->state == HX_RABBIT_DELIVERY_DEFERRED ||
 		    delivery->state == HX_RABBIT_DELIVERY_ASIDE)
@@ -135,7 +135,7 @@ static void lose_by_code(struct hx_rabbit_source *source, int code)
 	lose(source, err.message);
 }
 
-/* The broker closed the channel or the connection, and says why. */
+/* The broker closed the channel or the connection; report its reason. */
 static void lose_by_method(
 	struct hx_rabbit_source *source, const char *what, int code, amqp_bytes_t text)
 {
@@ -150,7 +150,7 @@ static void lose_by_method(
 
 /* ------------------------------------------------------------------ deliveries */
 
-/* A short string of AMQP, which has 255 bytes at most. */
+/* An AMQP short string, at most 255 bytes. */
 static void copy_name(char out[HX_RABBIT_NAME_SIZE], amqp_bytes_t text)
 {
 	size_t size = text.len < HX_RABBIT_NAME_SIZE ? text.len : HX_RABBIT_NAME_SIZE - 1;
@@ -178,7 +178,7 @@ static void take_deliver(struct hx_rabbit_source *source, const amqp_basic_deliv
 	link_delivery(source, delivery);
 }
 
-/* Beside used bytes; whoever is alone fits. */
+/* Whether size fits beside the used bytes; a single message always fits. */
 static bool fits(const struct hx_rabbit_source *source, uint64_t used, uint64_t size)
 {
 	uint64_t max = source->place.held_max;
@@ -188,7 +188,7 @@ static bool fits(const struct hx_rabbit_source *source, uint64_t used, uint64_t 
 
 static bool take_room(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
 {
-	/* One that comes again may be one that was sent back: the room is kept for those. */
+	/* A redelivered message may be one that we sent back: the room is reserved for those. */
 	bool is_expected = delivery->is_redelivered;
 
 	if (delivery->is_large) {
@@ -232,7 +232,7 @@ static void set_aside(struct hx_rabbit_source *source, struct hx_rabbit_delivery
 	source->aside_slots++;
 }
 
-/* There is no memory for it, nor would there be if it came again. */
+/* No memory for it, and a redelivery would not help. */
 static void leave_aside(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
 {
 	char why[HX_IO_THREAD_TEXT_SIZE];
@@ -331,7 +331,9 @@ static void take_method(struct hx_rabbit_source *source, const amqp_method_t *me
 	switch (method->id) {
 	case AMQP_BASIC_DELIVER_METHOD: take_deliver(source, method->decoded); return;
 	case AMQP_QUEUE_DECLARE_OK_METHOD:
-		/* It works: one that is refused right after it stands is not tried at once. */
+		/*
+		 * Reset the backoff only now: a connection refused right after opening must wait.
+		 */
 		source->attempts = 0;
 		hx_io_thread_set_lag(&source->io_thread, declared->message_count);
 		return;
@@ -369,7 +371,10 @@ void hx_rabbit_session_read(struct hx_rabbit_source *source)
 		int code;
 
 		if (count++ == FRAMES_MAX) {
-			/* librabbitmq may have them all: the descriptor would not say so. */
+			/*
+			 * librabbitmq may have buffered all frames: the descriptor would not show
+			 * them.
+			 */
 			hx_reactor_post(&source->io_thread.reactor, &source->io_thread.work);
 			break;
 		}
@@ -404,7 +409,7 @@ static void send_back(struct hx_rabbit_source *source, uint64_t tag)
 	check_sent(source, amqp_basic_nack(source->rabbit.conn, HX_RABBIT_CHANNEL, tag, 0, 1));
 }
 
-/* All of the oldest that are done, in one acknowledgement. Its tag must be one of them. */
+/* Acknowledge all finished ones at the head of the list at once. The tag must be one of them. */
 static void ack_oldest(struct hx_rabbit_source *source)
 {
 	uint64_t tag = 0;
@@ -422,14 +427,14 @@ static void ack_oldest(struct hx_rabbit_source *source)
 		send_ack(source, tag, count > 1);
 }
 
-/* Is it of a connection that is still there? */
+/* Whether its connection still exists. */
 static bool is_alive(const struct hx_rabbit_source *source, const struct hx_io_message *message_)
 {
 	return message_->generation == source->io_thread.generation &&
 		hx_rabbit_is_open(&source->rabbit);
 }
 
-/* Those behind one that is not done, each by itself: they are not to wait for it. */
+/* Settle one behind an unfinished message by itself: it must not wait. */
 static void tell_one(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
 {
 	if (!is_alive(source, &delivery->message_) || delivery->state == HX_RABBIT_DELIVERY_TOLD)
@@ -441,7 +446,7 @@ static void tell_one(struct hx_rabbit_source *source, struct hx_rabbit_delivery 
 		send_back(source, delivery->tag);
 }
 
-/* Those for which there was no room, as far as there is now. */
+/* Send back deferred messages for which there is room now. */
 static void send_back_deferred(struct hx_rabbit_source *source)
 {
 	struct hx_rabbit_delivery *at = source->deferred > 0 ? source->oldest : NULL;
@@ -454,7 +459,7 @@ static void send_back_deferred(struct hx_rabbit_source *source)
 		if (at->state != HX_RABBIT_DELIVERY_DEFERRED || at == source->coming)
 			continue;
 		if (!promise_room(source, at)) {
-			/* The oldest waits no longer than those behind it. */
+			/* Later messages must not overtake the oldest. */
 			if (!at->is_large)
 				return;
 			continue;
@@ -465,7 +470,7 @@ static void send_back_deferred(struct hx_rabbit_source *source)
 	}
 }
 
-/* It was to be a dead letter, and there are none. */
+/* Too large, and without a dead-letter target. */
 static bool is_refused(
 	const struct hx_rabbit_source *source, const struct hx_rabbit_delivery *delivery)
 {
@@ -478,7 +483,7 @@ static void name_subscription(const struct hx_rabbit_source *source, char out[SU
 	(void)snprintf(out, SUBSCRIPTION_SIZE, "hapax-%u", source->subscription);
 }
 
-/* RabbitMQ before 3.11.15 does not look at it. */
+/* RabbitMQ before 3.11.15 ignores it. */
 static amqp_table_t subscription_arguments(amqp_table_entry_t *entry)
 {
 	*entry = (amqp_table_entry_t){
@@ -488,8 +493,8 @@ static amqp_table_t subscription_arguments(amqp_table_entry_t *entry)
 }
 
 /*
- * A subscription has so many slots, and what is set aside has some of them. One that is begun
- * anew has all of them: what was delivered before stays with the channel.
+ * Messages that were set aside occupy slots of their subscription. A new subscription has all slots
+ * free: earlier deliveries stay with the channel.
  */
 static void resubscribe(struct hx_rabbit_source *source)
 {
@@ -620,7 +625,7 @@ void hx_rabbit_session_connect(struct hx_rabbit_source *source)
 	hx_rabbit_session_pulse(source);
 }
 
-/* Ask how many wait. The answer comes with the deliveries: nothing waits for it. */
+/* Ask for the queue's length. The answer comes with the deliveries: do not wait for it. */
 static void ask_lag(struct hx_rabbit_source *source)
 {
 	amqp_queue_declare_t method = {
@@ -642,13 +647,13 @@ void hx_rabbit_session_pulse(struct hx_rabbit_source *source)
 		source->large_is_promised = false;
 	}
 	ask_lag(source);
-	/* Reading sends heartbeats, and notices when none come. */
+	/* Reading also sends heartbeats, and detects missing ones. */
 	hx_rabbit_session_read(source);
 }
 
 /*
- * The channel is closed in order: its answer says that the broker has read every
- * acknowledgement. A socket that is closed with something unread would throw them away.
+ * Close the channel properly: the broker's answer proves that it has read every acknowledgement.
+ * Closing a socket with unread data would discard them.
  */
 void hx_rabbit_session_close(struct hx_rabbit_source *source)
 {

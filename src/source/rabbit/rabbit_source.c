@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rabbit_source.c - a queue of RabbitMQ as a source.
+ * rabbit_source.c - a RabbitMQ queue as a source.
  */
 #include "source/rabbit/rabbit_source.h"
 
@@ -13,7 +13,7 @@
 #include "source/rabbit/rabbit_private.h"
 #include "source/source.h"
 
-/* Often enough for heartbeats (HX_RABBIT_HEARTBEAT_S) and for a lag that people look at. */
+/* Often enough for heartbeats (HX_RABBIT_HEARTBEAT_S) and a current lag. */
 enum { PULSE_MS = 1000 };
 
 static hapax_source_next_fn rabbit_next;
@@ -137,7 +137,7 @@ static void on_pulse(struct hx_timer *timer)
 	struct hx_rabbit_source *source = timer->context;
 
 	hx_rabbit_publisher_pulse(source);
-	/* What there was no memory for may have room now. */
+	/* Deferred messages may have room now. */
 	hx_rabbit_session_settle(source);
 	hx_rabbit_session_pulse(source);
 	set_pulse(source);

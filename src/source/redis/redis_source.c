@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_source.c - a stream of Redis as a source.
+ * redis_source.c - a Redis stream as a source.
  */
 #include "source/redis/redis_source.h"
 
@@ -18,11 +18,11 @@
 
 enum {
 	PULSE_MS_MAX = 1000,
-	/* A goodbye that takes longer is left out. */
+	/* Limit of the disconnect; the rest of it is then skipped. */
 	GOODBYE_MS = 3000,
 };
 
-/* A member that has nothing is taken out of the group: its name will not come again. */
+/* Remove a member without entries from the group: its name will not be used again. */
 static const char goodbye[] =
 	"if #redis.call('XPENDING',KEYS[1],ARGV[1],'-','+',1,ARGV[2])==0 then"
 	" return redis.call('XGROUP','DELCONSUMER',KEYS[1],ARGV[1],ARGV[2]) end return 0";
@@ -138,8 +138,8 @@ static void close_lines(struct hx_redis_source *source)
 }
 
 /*
- * In order: the reader's command has its reply, what it brought is given back, all of it is
- * written, the member is taken out, both lines are closed.
+ * In order: the reader's command gets its reply, its entries are given back, everything is written,
+ * the member is removed, both lines are closed.
  */
 void hx_redis_source_end(struct hx_redis_source *source)
 {
@@ -216,7 +216,7 @@ static void redis_close(struct hapax_source *base)
 	hx_timer_retire(&source->io_thread.reactor.timers, &source->pulse);
 	if (source->has_resolver) {
 		hx_resolver_done(&source->resolver);
-		/* A name may be resolved after its dial was canceled: its job is freed here. */
+		/* A name may be resolved after its dial was canceled: free that job here. */
 		hx_reactor_turn(&source->io_thread.reactor, 0);
 	}
 	hx_tls_context_free(source->tls);
@@ -224,7 +224,7 @@ static void redis_close(struct hapax_source *base)
 	hx_redis_entry_free_spares(source);
 	hx_io_thread_done(&source->io_thread);
 	hx_source_done(base);
-	/* It holds a password. */
+	/* It contains a password. */
 	explicit_bzero(&source->place, sizeof(source->place));
 	hx_free(source);
 }

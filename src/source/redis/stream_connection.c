@@ -9,7 +9,7 @@
 
 enum {
 	CONNECT_MS = 5000,
-	/* A reply takes longer only when nobody is there. */
+	/* A reply takes longer only if the server is down. */
 	REPLY_MS = 15000,
 	RETRY_MS_FIRST = 50,
 	RETRY_MS_LAST = 5000,
@@ -68,7 +68,7 @@ bool hx_redis_line_send(struct hx_redis_line *line)
 			&line->connection, "there was no memory for a command to Redis");
 		return false;
 	}
-	/* Of the oldest: later ones must not put it off, and every reply moves it on. */
+	/* The deadline of the oldest: later commands must not extend it; every reply does. */
 	if (line->open_calls++ == 0)
 		hx_connection_set_deadline(&line->connection.stream, after_ms(line, REPLY_MS));
 	return true;
@@ -93,7 +93,7 @@ static size_t reply_size_max(struct hx_redis_connection *connection)
 	return line->open_calls > 0 ? line->reply_size_max : 0;
 }
 
-/* To CLIENT ID, which may be forbidden. */
+/* Read the reply to CLIENT ID, which may be forbidden. */
 static void take_id(struct hx_redis_line *line, struct hapax_bytes reply)
 {
 	struct hx_resp_value value;
@@ -114,7 +114,7 @@ static bool on_reply(struct hx_redis_connection *connection, struct hapax_bytes 
 		return true;
 	}
 	line->open_calls--;
-	/* It works: a line on which all is refused is not opened again at once. */
+	/* Reset the backoff only now: a line that refuses everything must not reconnect at once. */
 	if (*(const char *)reply.data != HX_RESP_ERROR)
 		connection->failures = 0;
 	hx_connection_set_deadline(

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream_entry.c - one entry of a stream, from fields to a message.
+ * stream_entry.c - converts an entry of a stream to a message.
  *
- * There is no binding of CloudEvents to streams; what people do is one of
+ * CloudEvents has no binding for streams. Producers use one of these forms:
  *
  *	specversion, id, source, type and others as fields, and data     a CloudEvent
  *	the same with a prefix of another binding (ce_id, ce-id), and data    a CloudEvent
  *	content-type: application/cloudevents+json, and data             a structured one
  *	anything else                                   an object of all fields, as JSON
  *
- * In the last case a field "id" is the thing's, not the message's: it is no header.
+ * In the last form a field "id" belongs to the object, not the message: it is not a header.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@
 enum {
 	SPARE_BYTES_MAX = 64 * 1024,
 	SPARES_MAX = 1024,
-	/* More than an envelope reads: one with more is found to be too large there. */
+	/* More than an envelope reads, which then reports an entry with more as too large. */
 	HEADERS_MAX = 256,
 	PREFIX_SIZE = 3,
 };
@@ -85,7 +85,7 @@ void hx_redis_entry_free_spares(struct hx_redis_source *source)
 	source->spare_count = 0;
 }
 
-/* Names and values into raw, and fields that point there. */
+/* Copy names and values to raw, and point fields at them. */
 static bool copy_fields(struct hx_redis_entry *entry, struct hapax_bytes *rest, int64_t count)
 {
 	struct hapax_bytes before = *rest;
@@ -93,7 +93,7 @@ static bool copy_fields(struct hx_redis_entry *entry, struct hapax_bytes *rest, 
 	const char *from;
 
 	entry->raw_count = 0;
-	/* As they came, the same as headers, and one more. */
+	/* The fields as received, the same as headers, and one more. */
 	fields_max = 2 * ((size_t)count / 2) + 1;
 	if (fields_max > entry->field_max) {
 		struct hapax_field *fields =
@@ -114,7 +114,7 @@ static bool copy_fields(struct hx_redis_entry *entry, struct hapax_bytes *rest, 
 		(void)hx_resp_text(&name, &field->name);
 		(void)hx_resp_text(&value, &field->value);
 	}
-	/* As it came, in one piece; what points into it is moved along. */
+	/* Copy all bytes at once, then move the pointers. */
 	from = before.data;
 	if (hx_buf_append(&entry->raw, from, before.size - rest->size) != HAPAX_OK)
 		return false;
@@ -148,7 +148,7 @@ static bool has_bare_attributes(const struct hx_redis_entry *entry)
 		find(entry, "source") != NULL && find(entry, "type") != NULL;
 }
 
-/* By a prefix, or by a content type. */
+/* Whether a prefix or the content type marks it as an event. */
 static bool is_named_event(const struct hx_redis_entry *entry)
 {
 	for (size_t i = 0; i < entry->raw_count; i++) {
@@ -187,7 +187,7 @@ static struct hapax_field *add_header(struct hx_redis_entry *entry)
 	return &entry->fields[entry->raw_count + message->header_count++];
 }
 
-/* All but data; attributes with a prefix where they had none. */
+/* All fields but data become headers; bare attributes get a prefix. */
 static bool make_event(struct hx_redis_entry *entry, bool is_bare)
 {
 	struct hapax_message *message = &entry->message_.message;
@@ -217,7 +217,7 @@ static bool make_event(struct hx_redis_entry *entry, bool is_bare)
 	return true;
 }
 
-/* A value that is no text is told as Base64, under a name that says so, as CloudEvents do. */
+/* A value that is not text becomes Base64, under a name that says so, as in CloudEvents. */
 static enum hapax_status write_member(struct hapax_buf *out, const struct hapax_field *field)
 {
 	bool is_text = hx_utf8_is_valid(field->value);
@@ -238,7 +238,7 @@ static enum hapax_status write_member(struct hapax_buf *out, const struct hapax_
 	return status == HAPAX_OK ? hx_buf_append(out, "\"", 1) : status;
 }
 
-/* One object of all fields; what was added to it as a dead letter is not a part of it. */
+/* One object of all fields, without those that were added to a dead letter. */
 static bool make_object(struct hx_redis_entry *entry)
 {
 	struct hapax_message *message = &entry->message_.message;
@@ -268,7 +268,7 @@ static bool make_object(struct hx_redis_entry *entry)
 	return status == HAPAX_OK;
 }
 
-/* The first half of an id is when it was added, unless somebody chose another. */
+/* The first half of an id is the time it was added, unless the producer chose the id. */
 static int64_t time_of(struct hapax_bytes id)
 {
 	const char *dash = memchr(id.data, '-', id.size);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream_large.c - entries above size_max, which are found and handed on without being read.
+ * stream_large.c - finds and hands on entries above size_max, without reading them.
  *
- * One that comes within a reply is passed over there. One that makes a reply larger than a line
- * takes is not known by it: the line is lost, and the next one asks the server which of our
- * pending entries are too large. Either way the consumer gets an entry without fields, to be
- * a dead letter, and the server copies its fields there.
+ * A large entry within a reply is skipped there. An entry may also make a reply larger than a line
+ * accepts: the line is lost, and the next one asks the server which of our pending entries are too
+ * large. In both cases the consumer gets an entry without fields, to make it a dead letter, and the
+ * server copies its fields there.
  *
- * The size of an entry is what its fields have in a reply: "$" SIZE CR LF BYTES CR LF each.
+ * The size of an entry is that of its fields in a reply: "$" SIZE CR LF BYTES CR LF each.
  */
 #include <string.h>
 
@@ -15,7 +15,7 @@
 #include "source/redis/redis_private.h"
 #include "wire/resp/resp.h"
 
-/* Of the member's pending entries, those above a size. */
+/* The member's pending entries above a size. */
 static const char survey[] =
 	"local found={} "
 	"for _,p in ipairs(redis.call('XPENDING',KEYS[1],ARGV[1],'-','+',ARGV[4],ARGV[2])) do"
@@ -24,7 +24,7 @@ static const char survey[] =
 	" if n>tonumber(ARGV[3]) then found[#found+1]=p[1] end "
 	"end return found";
 
-/* An entry into another stream, without what an earlier life added to it, and with what follows. */
+/* Copy an entry to another stream, with new fields in place of those of an earlier dead letter. */
 static const char copy[] =
 	"local e=redis.call('XRANGE',KEYS[1],ARGV[1],ARGV[1])[1] if not e then return 0 end "
 	"local w={'XADD',KEYS[2],'*'} "
@@ -49,7 +49,7 @@ void hx_redis_large_survey(struct hx_redis_source *source)
 	hx_redis_line_put_number(line, HX_STREAM_PREFETCH_MAX);
 }
 
-/* Two numbers without leading zeros: of different lengths, the longer one is larger. */
+/* Numbers without leading zeros: if the lengths differ, the longer one is larger. */
 static int compare_digits(const char *a, size_t a_size, const char *b, size_t b_size)
 {
 	if (a_size != b_size)
@@ -57,7 +57,7 @@ static int compare_digits(const char *a, size_t a_size, const char *b, size_t b_
 	return memcmp(a, b, a_size);
 }
 
-/* By the two halves of an id. */
+/* Compare both halves of an id. */
 static bool is_behind(const char *a, const char *b)
 {
 	size_t a_size = strcspn(a, "-"), b_size = strcspn(b, "-");
@@ -103,7 +103,7 @@ bool hx_redis_large_take(
 		if (entry == NULL)
 			return false;
 		hx_redis_reader_take_in(source, entry, ret_list);
-		/* They come in order: our own were read up to the first of these. */
+		/* In order: our own entries were read up to the first of these. */
 		if (reader->history[0] != '\0' && is_behind(entry->id, reader->history)) {
 			memcpy(reader->history, entry->id, sizeof(entry->id));
 			return true;

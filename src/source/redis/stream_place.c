@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream_place.c - the URL of a stream of Redis, taken apart.
+ * stream_place.c - parses the URL of a Redis stream.
  */
 #include "source/redis/stream_place.h"
 
@@ -16,7 +16,7 @@ static const struct hx_url_option rows[] = {
 	{"instance", HX_URL_TEXT, "NAME", HX_URL_MEMBER(struct hx_stream_place, instance)},
 	{"start", HX_URL_WORD, "earliest|latest",
 	 HX_URL_MEMBER(struct hx_stream_place, starts_latest)},
-	/* Less would take entries from members that are alive; a day is for ever. */
+	/* Less would take entries from live members; more than a day is pointless. */
 	{"min_idle", HX_URL_TIME, "100ms..24h", HX_URL_MEMBER(struct hx_stream_place, min_idle_ms),
 	 .min = 100, .max = 24 * 3600 * 1000},
 	{"prefetch", HX_URL_NUMBER, NULL, HX_URL_MEMBER(struct hx_stream_place, prefetch), .min = 1,

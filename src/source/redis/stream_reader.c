@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream_reader.c - the line that reads: new entries, and those that other members left behind.
+ * stream_reader.c - the line that reads new entries, and those that other members left behind.
  *
- * One command at a time: XAUTOCLAIM while a sweep is due, else XREADGROUP, which waits at the
- * server. The group is made where it is missing: at first, and when it has vanished.
+ * One command at a time: XAUTOCLAIM while a sweep is due, otherwise XREADGROUP, which waits at the
+ * server. A missing group is created, at the start and whenever it disappears.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +12,11 @@
 #include "source/redis/redis_private.h"
 
 enum {
-	/* How long the server waits for an entry: a stop may wait as long. */
+	/* How long the server waits for an entry; a stop may take as long. */
 	BLOCK_MS = 1000,
 	COUNT_FIRST = 16,
 	COUNT_MAX = 256,
-	/* What a reply should have at most; the next one asks for fewer or more. */
+	/* Target size of a reply; the next command asks for fewer or more entries. */
 	REPLY_SIZE_GOAL = 8 * 1024 * 1024,
 	REPLY_SIZE_MIN = 1024 * 1024,
 };
@@ -27,8 +27,8 @@ static struct hx_redis_source *source_of(struct hx_redis_line *line)
 }
 
 /*
- * A group that has vanished begins where we were, or, when it is to begin with the earliest,
- * there: what was done is a duplicate then, and nothing is left out.
+ * A group that disappeared restarts at our last entry or, with start=earliest, at the beginning:
+ * finished entries are then duplicates, and none is skipped.
  */
 static void make_group(struct hx_redis_source *source)
 {
@@ -61,7 +61,7 @@ static void sweep(struct hx_redis_source *source, size_t count)
 	source->reader.is_sweeping = true;
 }
 
-/* New ones, for which the server waits; or our own pending ones behind an id. */
+/* Read new entries, for which the server waits, or our own pending ones after an id. */
 static void read_group(struct hx_redis_source *source, size_t count, bool is_new)
 {
 	struct hx_redis_reader *reader = &source->reader;
@@ -83,7 +83,7 @@ static void read_group(struct hx_redis_source *source, size_t count, bool is_new
 	reader->is_recalling = !is_new;
 }
 
-/* So many as are asked for at first fit, whatever their sizes within bounds. */
+/* The first COUNT_FIRST entries always fit, whatever their allowed sizes. */
 size_t hx_redis_reader_reply_size_max(size_t size_max)
 {
 	size_t size = REPLY_SIZE_MIN + COUNT_FIRST * size_max;
@@ -155,7 +155,7 @@ static void tell_deleted(struct hx_redis_source *source, struct hapax_bytes id)
 	hx_io_thread_say(&source->io_thread, why, false);
 }
 
-/* A sweep finds our own, too, where we were slow to keep them. */
+/* A sweep also finds our own entries if we renewed them late. */
 bool hx_redis_reader_holds(const struct hx_redis_source *source, struct hapax_bytes id)
 {
 	for (const struct hx_redis_entry *at = source->oldest; at != NULL; at = at->newer) {
@@ -165,7 +165,7 @@ bool hx_redis_reader_holds(const struct hx_redis_source *source, struct hapax_by
 	return false;
 }
 
-/* fields is the head of the array that *rest goes on with. NULL: no memory. */
+/* fields is the head of the array that continues in *rest. NULL: no memory. */
 static struct hx_redis_entry *read_entry(
 	struct hx_redis_source *source, struct hapax_bytes id, const struct hx_resp_value *fields,
 	struct hapax_bytes *rest)
@@ -173,7 +173,7 @@ static struct hx_redis_entry *read_entry(
 	struct hapax_bytes behind = *rest;
 	struct hx_redis_entry *entry;
 
-	/* A reply that is small as a whole need not be measured. */
+	/* A small reply need not be measured. */
 	if (rest->size > source->place.size_max)
 		hx_resp_skip(&behind, fields);
 	if (rest->size - behind.size > source->place.size_max) {
@@ -182,14 +182,14 @@ static struct hx_redis_entry *read_entry(
 	}
 	entry = hx_redis_entry_take(source);
 	if (entry != NULL && !hx_redis_entry_read(source, entry, id, rest, fields->integer)) {
-		/* It is pending, and will be swept up when there is memory. */
+		/* It is pending: a sweep finds it when there is memory. */
 		hx_redis_entry_free(source, entry);
 		return NULL;
 	}
 	return entry;
 }
 
-/* [id, [name, value, ...]], or [id, nil], or nil. False: it is something else. */
+/* [id, [name, value, ...]], or [id, nil], or nil. False: malformed. */
 static bool take_entry(
 	struct hx_redis_source *source, struct hapax_bytes *rest, struct hx_io_messages *ret_list)
 {
@@ -308,14 +308,14 @@ static void take_error(struct hx_redis_source *source, const struct hx_resp_valu
 		why, sizeof(why), "Redis: %.*s",
 		(int)(value->text.size < 200 ? value->text.size : 200),
 		(const char *)value->text.data);
-	/* Scripts may be forbidden: then such an entry is met by every sweep, and told of. */
+	/* Scripts may be forbidden: every sweep then finds and reports such an entry. */
 	if (reader->is_surveying) {
 		reader->needs_survey = false;
 		reader->history[0] = '\0';
 		hx_io_thread_say(&source->io_thread, why, false);
 		return;
 	}
-	/* While we waited for entries, it is UNBLOCKED. */
+	/* UNBLOCKED: the group disappeared while we waited for entries. */
 	if (hx_resp_is_error(value, "NOGROUP") || hx_resp_is_error(value, "UNBLOCKED")) {
 		reader->needs_group = true;
 		hx_io_thread_say(&source->io_thread, why, false);
@@ -324,7 +324,7 @@ static void take_error(struct hx_redis_source *source, const struct hx_resp_valu
 	hx_redis_connection_break(&reader->line.connection, why);
 }
 
-/* As many as should fill a reply, by what this one had. */
+/* How many entries should fill a reply, judging by this one. */
 static void choose_count(struct hx_redis_reader *reader, size_t size, size_t count)
 {
 	size_t goal = reader->line.reply_size_max / 2 < REPLY_SIZE_GOAL
@@ -392,9 +392,9 @@ static void on_ready(struct hx_redis_line *line)
 	if (reader->count == 0)
 		reader->count = COUNT_FIRST;
 	reader->needs_group = true;
-	/* Whatever was on its way to us and did not arrive, or was left by others. */
+	/* Sweep entries whose delivery was lost, and those that other members left. */
 	memcpy(reader->cursor, "0-0", 4);
-	/* Nobody else has our name: what an earlier life left need not wait for min_idle. */
+	/* Our name is unique: entries of our earlier process need not wait for min_idle. */
 	if (source->has_instance && !reader->has_begun)
 		memcpy(reader->history, "0-0", 4);
 	reader->has_begun = true;
@@ -407,7 +407,7 @@ static void on_lost(struct hx_redis_line *line, const char *why)
 	struct hx_redis_source *source = source_of(line);
 	struct hx_redis_reader *reader = &source->reader;
 
-	/* Perhaps there was too much in one answer. Our own are read one by one up to it. */
+	/* The reply may have been too large. Our own entries are read one by one up to it. */
 	if (line->connection.has_choked && (!reader->is_recalling || reader->asked == 1))
 		reader->needs_survey = true;
 	if (reader->is_asking)

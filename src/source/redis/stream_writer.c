@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream_writer.c - the line that writes: acknowledgements, entries that go on, what is kept.
+ * stream_writer.c - the line that writes: acknowledgements, publications, renewals.
  *
- * Acknowledgements wait for a line and are repeated on the next one: XACK may be said twice.
- * When no line comes for a while they are given up: their entries are delivered again, and
- * are duplicates then. A dead letter whose reply is lost is sent again: there may be two.
+ * Acknowledgements wait for a line and are repeated on the next one: a second XACK is harmless. If
+ * no line comes up for a while, they are given up: their entries are delivered again, as
+ * duplicates. A dead letter whose reply is lost is sent again: there may be two.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "base/time.h"
 #include "source/redis/redis_private.h"
 
-/* So long are orders kept for a server that is away. */
+/* How long orders are kept while the server is down. */
 enum { AWAY_MS_MAX = 10 * 1000 };
 
 static struct hx_redis_source *source_of(struct hx_redis_line *line)
@@ -82,7 +82,7 @@ static void forget(struct hx_redis_source *source, struct hx_redis_entry *entry)
 		hx_io_thread_carried_out(&source->io_thread, 1);
 }
 
-/* Their idle time is set so that the next sweep of anybody takes them; it counts as no delivery. */
+/* Set their idle time so that any member's next sweep takes them; not counted as a delivery. */
 static void send_given_back(struct hx_redis_source *source)
 {
 	struct hx_redis_writer *writer = &source->writer;
@@ -142,7 +142,7 @@ static const struct hx_redis_entry *entry_of(const struct hapax_publication *pub
 	return message.entry;
 }
 
-/* Its fields as they came, and what the consumer has to say of it. */
+/* Put its original fields, and those that the consumer adds. */
 static size_t put_fields(
 	struct hx_redis_writer *writer, const struct hapax_publication *publication,
 	bool counts_only)
@@ -213,14 +213,14 @@ static void pump(struct hx_redis_source *source)
 		hx_redis_source_end(source);
 }
 
-/* It was to be a dead letter, and there are none. */
+/* Too large, and without a dead-letter target. */
 static bool is_refused(const struct hx_redis_source *source, const struct hx_redis_entry *entry)
 {
 	return entry->message_.message.flags & HAPAX_MESSAGE_TOO_LARGE &&
 		!entry->message_.is_acked && !source->is_stopping;
 }
 
-/* It stays ours, so that nobody meets it again, and takes no slot. */
+/* Keep it pending, so that no member gets it, but without a slot. */
 static void set_aside(struct hx_redis_source *source, struct hx_redis_entry *entry)
 {
 	entry->is_aside = true;
@@ -382,7 +382,7 @@ void hx_redis_writer_free(struct hx_redis_source *source)
 	while ((message_ = hx_io_messages_take(&writer->acking)) != NULL)
 		forget(source, (struct hx_redis_entry *)(void *)message_);
 	give_up(source);
-	/* Nothing is out: what is left was set aside. */
+	/* The consumer holds nothing: the rest was set aside. */
 	while (source->oldest != NULL) {
 		struct hx_redis_entry *entry = source->oldest;
 
@@ -445,7 +445,7 @@ static void take_acked(
 {
 	char why[HX_IO_THREAD_TEXT_SIZE];
 
-	/* READONLY, LOADING, NOAUTH: not taken, and the next line may lead elsewhere. */
+	/* READONLY, LOADING, NOAUTH: refused, but the next line may reach another server. */
 	if (value->type == HX_RESP_ERROR) {
 		(void)snprintf(
 			why, sizeof(why), "Redis took no acknowledgement: %.*s",
@@ -495,7 +495,7 @@ static void on_lost(struct hx_redis_line *line, const char *why)
 
 	writer->call_count = 0;
 	refuse_all(source, &writer->adding, why);
-	/* Before those that wait: all of them are said on the next line. */
+	/* Put them before the waiting ones: the next line sends all of them. */
 	while ((message_ = hx_io_messages_take(&writer->acked)) != NULL)
 		HX_LIST_ADD(&writer->acking, message_, next);
 	writer->acked = writer->acking;
