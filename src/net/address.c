@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * address.c - addresses as people write them and as the kernel takes them.
+ * address.c - convert addresses between text and the kernel's form.
  */
 #include "net/address.h"
 
@@ -38,7 +38,7 @@ static bool is_printable(const char *text, size_t size)
 	return true;
 }
 
-/* Digits alone, at most 65535, without a leading zero that could mean octal to someone. */
+/* Only digits, at most 65535, without a leading zero, which could mean octal. */
 static bool parse_port(const char *text, size_t size, uint16_t *ret_port)
 {
 	uint32_t port = 0;
@@ -74,7 +74,7 @@ static enum hapax_status parse_unix(
 	return HAPAX_OK;
 }
 
-/* Where the host ends and what follows it: host[0..*ret_size), then nothing or ":port". */
+/* Find the end of the host: host[0..*ret_size), then nothing or ":port". */
 static bool split_host(
 	const char *at, size_t size, const char **ret_host, size_t *ret_size, size_t *ret_rest)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block_pool.c - blocks that are lent and come back; byte queues.
+ * block_pool.c - memory blocks on loan, and byte queues.
  *
- * A queue of up to HX_BLOCK_SIZE bytes lies in a block of the pool, a larger one in
- * memory of its own.
+ * A queue of up to HX_BLOCK_SIZE bytes uses a block of the pool, a larger one has its own memory.
  */
 #include "net/block_pool.h"
 
@@ -28,7 +27,7 @@ void hx_block_pool_done(struct hx_block_pool *pool)
 	pool->taken_bytes = 0;
 }
 
-/* What is held already cannot be refused: whoever begins something asks the budget first. */
+/* Memory already held cannot be refused: the budget is checked before starting new work. */
 void hx_block_pool_settle(struct hx_block_pool *pool)
 {
 	size_t wanted = pool->held_bytes == 0 ? 0 : pool->held_bytes + HX_POOL_GRAIN;
@@ -119,7 +118,7 @@ enum hapax_status hx_byte_queue_reserve(struct hx_byte_queue *queue, size_t size
 		return HAPAX_ERR_LIMIT;
 	if (size <= queue->capacity - queue->end)
 		return HAPAX_OK;
-	/* Moving to the front pays when at most half of the memory has to be moved. */
+	/* Move the bytes to the front only if they fill at most half of the memory. */
 	if (needed <= queue->capacity && held <= queue->capacity / 2) {
 		memmove(queue->data, queue->data + queue->begin, held);
 		queue->begin = 0;

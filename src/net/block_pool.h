@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block_pool.h - blocks of memory that connections borrow while they have something
- * to hold, and byte queues made of them.
+ * block_pool.h - memory blocks that connections borrow while they hold data, and byte queues made
+ * of them.
  *
- * A connection that waits holds nothing; a busy one holds a block each way, which is
- * returned as soon as it is empty. So ten thousand idle connections cost what their
- * descriptors cost.
+ * An idle connection holds nothing. A busy one holds a block in each direction, and returns it as
+ * soon as it is empty. So ten thousand idle connections cost only their descriptors.
  *
- * The pool counts the bytes that are lent, and those that others hold for the same loop
- * and tell it of. It takes them from the budget that all loops share, HX_POOL_GRAIN bytes
- * ahead at a time, so that most requests touch no memory of other loops.
+ * The pool counts the bytes on loan, and bytes that other holders in the same loop report to it. It
+ * reserves them in the budget that all loops share, HX_POOL_GRAIN bytes ahead at a time, so that
+ * most requests touch no memory of other loops.
  *
  * Threads: one at a time; a pool belongs to a reactor.
  */
@@ -24,20 +23,20 @@
 #include "base/budget.h"
 
 enum {
-	/* Taken from the budget ahead of need, and given back when twice as much is not needed. */
+	/* Reserved in the budget ahead of need, and returned when twice as much is not needed. */
 	HX_POOL_GRAIN = 64 * 1024,
 	/* A pipelined batch of small requests, or most of an HTTP message. */
 	HX_BLOCK_SIZE = 16 * 1024,
-	/* Kept for the next busy moment; more are given back to the system. */
+	/* Kept for the next busy moment; more are returned to the system. */
 	HX_BLOCKS_KEPT_MAX = 256,
 };
 
-/* What is free is listed here, not in the blocks: to be lent, a block need not be in the caches. */
+/* The free list is here, not in the blocks: lending a block does not touch its memory. */
 struct hx_block_pool {
 	unsigned char *free[HX_BLOCKS_KEPT_MAX];
 	size_t free_count;
 	size_t lent_count;
-	size_t held_bytes;        /* in queues, and noted */
+	size_t held_bytes;        /* in queues, and reported */
 	size_t taken_bytes;       /* from the budget: at least held_bytes */
 	struct hx_budget *budget; /* NULL: none. Set before anything is held */
 };
@@ -45,7 +44,7 @@ struct hx_block_pool {
 /* The slow half of hold; not for callers. */
 void hx_block_pool_settle(struct hx_block_pool *pool);
 
-/* held_bytes becomes so many. */
+/* Set held_bytes. */
 static inline void hx_block_pool_hold(struct hx_block_pool *pool, size_t bytes)
 {
 	pool->held_bytes = bytes;
@@ -54,7 +53,7 @@ static inline void hx_block_pool_hold(struct hx_block_pool *pool, size_t bytes)
 		hx_block_pool_settle(pool);
 }
 
-/* So many bytes are held somewhere else; *noted is what was told before, 0 at first. */
+/* Report bytes held elsewhere; *noted is the last reported number, 0 at first. */
 static inline void hx_block_pool_note(struct hx_block_pool *pool, size_t *noted, size_t bytes)
 {
 	hx_block_pool_hold(pool, pool->held_bytes - *noted + bytes);
@@ -66,7 +65,7 @@ void hx_block_pool_init(struct hx_block_pool *pool);
 /* Every block has been returned. */
 void hx_block_pool_done(struct hx_block_pool *pool);
 
-/* Bytes in at the end, out at the front; contiguous, and at most size_max of them. */
+/* Bytes are added at the end and taken from the front; contiguous, at most size_max. */
 struct hx_byte_queue {
 	struct hx_block_pool *pool;
 	unsigned char *data; /* NULL while empty */
@@ -92,23 +91,23 @@ static inline size_t hx_byte_queue_size(const struct hx_byte_queue *queue)
 	return queue->end - queue->begin;
 }
 
-/* Have room for size more bytes behind the end. LIMIT above size_max, or NO_MEMORY. */
+/* Make room for size more bytes at the end. LIMIT: above size_max. NO_MEMORY. */
 enum hapax_status hx_byte_queue_reserve(struct hx_byte_queue *queue, size_t size);
 
 /*
- * Where to write, and how much fits there: at least one byte after a reserve that
- * succeeded. Then say how many were written.
+ * The place to write to, and its size: at least one byte after a successful reserve. Then report
+ * the number of bytes written.
  */
 unsigned char *hx_byte_queue_space(const struct hx_byte_queue *queue, size_t *ret_size);
 void hx_byte_queue_grow(struct hx_byte_queue *queue, size_t size);
 
-/* As a whole or not at all. */
+/* Appends all or nothing. */
 enum hapax_status hx_byte_queue_append(struct hx_byte_queue *queue, const void *data, size_t size);
 
-/* Take size bytes from the front; the memory goes back when nothing is left. */
+/* Remove size bytes from the front; the memory is returned when the queue is empty. */
 void hx_byte_queue_consume(struct hx_byte_queue *queue, size_t size);
 
-/* Take the last size bytes back. */
+/* Remove the last size bytes. */
 void hx_byte_queue_cut(struct hx_byte_queue *queue, size_t size);
 
 #endif

@@ -6,10 +6,10 @@
  *	  └───────────────────close, error, deadline, stall──────────────────▶ CLOSING
  *	CLOSING ──end of the turn──▶ on_close
  *
- *  (1) OUT is waited for only while the kernel has refused bytes; IN is given up only
- *      when it comes during a pause, so that a pause between two messages costs nothing.
+ *  (1) OUT is watched only after the kernel has refused bytes. IN is unwatched only when it arrives
+ *      during a pause, so that a pause between two messages costs nothing.
  *  (2) An empty queue holds no memory.
- *  (3) Once CLOSING, nothing of the owner's is called but on_close, once.
+ *  (3) Once CLOSING, the only callback is on_close, once.
  */
 #include "net/connection.h"
 
@@ -26,15 +26,15 @@ enum {
 	OUTPUT_SIZE_DEFAULT = 1024 * 1024,
 	STALL_MS_DEFAULT = 30 * 1000,
 
-	/* Reads in one turn, so that a peer that sends without end does not starve others. */
+	/* Reads per turn, so that a peer that never stops sending does not starve others. */
 	READS_PER_TURN = 8,
 
-	/* Reading into less than this would cost a system call for a few bytes. */
+	/* Smaller reads would cost a system call for a few bytes. */
 	READ_SIZE_MIN = 4 * 1024,
 
 	/*
-	 * How long to wait for the peer's end after our own: closing with unread input
-	 * resets the connection, and the reset may destroy what the peer has not read.
+	 * How long to wait for the peer's end after our own. Closing with unread input resets the
+	 * connection, and the reset may destroy data that the peer has not read.
 	 */
 	DRAIN_MS = 2000,
 };
@@ -81,7 +81,7 @@ static ssize_t transmit(struct hx_connection *connection, const void *data, size
 	return net->ops->send(net->context, connection->watch.fd, data, size);
 }
 
-/* Waits for the handshake to send something, whoever asked for it. */
+/* Waiting to send handshake data, for a read or a write. */
 static bool tls_wants_out(const struct hx_connection *connection)
 {
 	return connection->tls != NULL && hx_tls_wants_out(connection->tls);
@@ -119,7 +119,7 @@ static void set_stall(struct hx_connection *connection, int64_t span_ms)
 		hx_reactor_now_ns(connection->reactor) + span_ms * HX_NS_PER_MS);
 }
 
-/* Of what was sent; the kernel holds much for a peer that takes little. */
+/* Bytes that the peer has received; the kernel buffers much for a slow peer. */
 static int64_t taken(const struct hx_connection *connection)
 {
 	const struct hx_net *net = net_of(connection);
@@ -136,7 +136,7 @@ static void watch_rate(struct hx_connection *connection)
 	set_stall(connection, connection->limits.stall_ms_max);
 }
 
-/* Tell the peer that no more comes: without the word of TLS it would look cut short. */
+/* Tell the peer that no more data follows: without close_notify, TLS would report truncation. */
 static void shut(struct hx_connection *connection)
 {
 	const struct hx_net *net = net_of(connection);
@@ -174,14 +174,17 @@ static void output_is_empty(struct hx_connection *connection)
 static void read_input(struct hx_connection *connection);
 
 /*
- * Owed to hx_connection_read_first() until a byte was sent: what waits meanwhile is looked at again.
- * False: nothing may be sent yet, or ever.
+ * For hx_connection_read_first(), until a byte was sent: read waiting input again. False: nothing
+ * may be sent yet, or ever.
  */
 static bool has_read_first(struct hx_connection *connection)
 {
 	if (!connection->reads_first || connection->is_in_input)
 		return true;
-	/* Reading moves a handshake on, too; without it the first write would end it and send at once. */
+	/*
+	 * Reading also advances a handshake; otherwise the first write would complete it and send
+	 * at once.
+	 */
 	read_input(connection);
 	if (!is_live(connection))
 		return false;
@@ -196,7 +199,7 @@ static bool has_read_first(struct hx_connection *connection)
 	return is_live(connection);
 }
 
-/* Send what the kernel takes. */
+/* Send as much as the kernel accepts. */
 static void send_output(struct hx_connection *connection)
 {
 	bool had_any = hx_byte_queue_size(&connection->output) > 0;
@@ -207,7 +210,9 @@ static void send_output(struct hx_connection *connection)
 		ssize_t count = transmit(connection, bytes.data, bytes.size);
 
 		if (count == -EAGAIN) {
-			/* Progress restarts the clock, unless a rate is asked for; waiting does not. */
+			/*
+			 * Progress restarts the timer, unless a rate is required; waiting does not.
+			 */
 			if (!hx_timer_is_set(&connection->stall))
 				watch_rate(connection);
 			connection->wants_out = !connection->tls || tls_wants_out(connection);
@@ -230,7 +235,7 @@ static void send_output(struct hx_connection *connection)
 	update_watch(connection);
 }
 
-/* Hand over what is there. */
+/* Pass the input to the owner. */
 static void deliver(struct hx_connection *connection)
 {
 	struct hapax_bytes input = hx_byte_queue_bytes(&connection->input);
@@ -249,14 +254,14 @@ static void deliver(struct hx_connection *connection)
 	if (!is_live(connection))
 		return;
 	hx_byte_queue_consume(&connection->input, consumed);
-	/* Both sides have said all: there is nothing to wait for. */
+	/* Both sides have ended: there is nothing to wait for. */
 	if (connection->is_ended && connection->is_shut)
 		hx_connection_close(connection, NULL);
 	else if (connection->is_ended && !connection->is_paused)
 		hx_connection_finish(connection);
 }
 
-/* Have room to read into. False: the peer sent more than it may, or memory ran out. */
+/* Make room for a read. False: the peer exceeded its limit, or memory ran out. */
 static bool make_room(struct hx_connection *connection)
 {
 	size_t left = connection->input.size_max - hx_byte_queue_size(&connection->input);
@@ -277,7 +282,7 @@ static bool make_room(struct hx_connection *connection)
 	return false;
 }
 
-/* One read. False: nothing more to read now. */
+/* One read. False: no more input now. */
 static bool read_once(struct hx_connection *connection)
 {
 	size_t size;
@@ -296,7 +301,7 @@ static bool read_once(struct hx_connection *connection)
 	if (!is_live(connection))
 		return false;
 	if (count == -EAGAIN) {
-		/* Gives memory back that was reserved for nothing. */
+		/* Releases memory that was reserved but not used. */
 		hx_byte_queue_consume(&connection->input, 0);
 		return false;
 	}
@@ -308,7 +313,7 @@ static bool read_once(struct hx_connection *connection)
 	deliver(connection);
 	if (!is_live(connection) || connection->is_ended)
 		return false;
-	/* Less than asked for: the kernel has no more. TLS may have. */
+	/* Less than requested: the kernel has no more. TLS may have. */
 	return connection->tls != NULL || (size_t)count == size;
 }
 
@@ -324,7 +329,7 @@ static void read_input(struct hx_connection *connection)
 
 	while (may_read(connection) && reads < READS_PER_TURN && read_once(connection))
 		reads++;
-	/* What TLS holds back, the kernel does not report. */
+	/* The kernel does not report input that TLS has buffered. */
 	if (may_read(connection) && connection->tls != NULL &&
 	    hx_tls_has_pending(connection->tls)) {
 		connection->is_input_due = true;
@@ -346,16 +351,16 @@ static void on_ready(struct hx_watch *watch, unsigned ready)
 
 	if (ready & HX_READY_END)
 		connection->is_hung_up = true;
-	/* It would be told again and again of what it does not want to read now. */
+	/* Otherwise the poller would report the unwanted input again and again. */
 	if (connection->is_paused && (ready & (HX_READY_IN | HX_READY_END)))
 		hold(connection, ready);
-	/* A handshake may wait for either, whatever is asked of it; reading moves it on. */
+	/* A handshake may wait for either direction; reading advances it. */
 	if ((ready & HX_READY_OUT) || shakes_hands)
 		send_output(connection);
 	if (is_live(connection) &&
 	    (shakes_hands || (ready & (HX_READY_IN | HX_READY_END | HX_READY_ERROR))))
 		read_input(connection);
-	/* Nobody reads, so nobody else would notice that the connection is dead. */
+	/* During a pause there are no reads, so only this detects a dead connection. */
 	if (is_live(connection) && (ready & HX_READY_ERROR) && !may_read(connection))
 		fail(connection,
 		     -net_of(connection)
@@ -373,7 +378,7 @@ static void on_flush(struct hx_task *task)
 
 	if (connection->is_input_due && is_live(connection)) {
 		deliver(connection);
-		/* What the kernel has it reports by itself; asking first would cost a call. */
+		/* The kernel reports its input by itself; asking first would cost a call. */
 		if (connection->tls != NULL)
 			read_input(connection);
 	}
@@ -558,7 +563,10 @@ void hx_connection_set_deadline(struct hx_connection *connection, int64_t at_ns)
 {
 	if (!is_live(connection))
 		return;
-	/* Most are moved on before they come: the timer is touched only to come sooner. */
+	/*
+	 * Most deadlines are moved before they expire: the timer is set again only for an earlier
+	 * one.
+	 */
 	connection->deadline_ns = at_ns;
 	if (at_ns != INT64_MAX &&
 	    (!hx_timer_is_set(&connection->deadline) || at_ns < connection->deadline.at))

@@ -2,8 +2,8 @@
 /*
  * dial.c - connect to an endpoint.
  *
- * Addresses are tried one after the other. All but the last get their share of the
- * time that is left, so that one that swallows packets does not use it all up.
+ * Addresses are tried one after the other. Each gets its share of the remaining time, the last one
+ * all of it, so that an address that drops packets does not use up everything.
  */
 #include "net/dial.h"
 
@@ -98,7 +98,7 @@ static void on_deadline(struct hx_timer *timer)
 	try_next(dial);
 }
 
-/* Begin with the address at address_next. A negative errno: that one is no use. */
+/* Begin with the address at address_next. A negative errno: it cannot be used. */
 static int begin_one(struct hx_dial *dial, const struct hx_address *address)
 {
 	const struct hx_net *net = dial->reactor->net;
@@ -113,7 +113,7 @@ static int begin_one(struct hx_dial *dial, const struct hx_address *address)
 	code = net->ops->connect(net->context, fd, address);
 	if (code != 0 && code != -EINPROGRESS) {
 		net->ops->close(net->context, fd);
-		/* A unix socket whose queue is full says so at once. */
+		/* A unix socket with a full queue fails at once. */
 		return code == -EAGAIN ? -ECONNREFUSED : code;
 	}
 	dial->watch = (struct hx_watch){.fd = fd, .fn = on_ready, .context = dial};

@@ -19,8 +19,8 @@
 struct hx_dial;
 
 /*
- * fd is a connected socket, the callee's from now on; or -1 with what the last
- * address said. Runs once, never from within hx_dial_begin(). The dial may be used again.
+ * fd is a connected socket, which the callee now owns; or -1 with the error of the last address.
+ * Runs once, never from within hx_dial_begin(). The dial may be reused.
  */
 typedef void hx_dialed_fn(struct hx_dial *dial, int fd, const struct hapax_error *err);
 
@@ -43,18 +43,18 @@ struct hx_dial {
 	struct hapax_error err;
 };
 
-/* resolver may be NULL when only unix sockets and hosts in digits are dialled. */
+/* resolver may be NULL if only unix sockets and hosts in digits are dialed. */
 enum hapax_status hx_dial_init(
 	struct hx_dial *dial, struct hx_reactor *reactor, struct hx_resolver *resolver,
 	hx_dialed_fn *fn, void *context);
 
-/* Also while it is busy: fn will not run. Does nothing for zeros. */
+/* Allowed while busy: fn will not run. Does nothing for zeros. */
 void hx_dial_done(struct hx_dial *dial);
 
-/* Give up what is under way, if anything: fn will not run. It may begin again. */
+/* Cancel the attempt in progress, if any: fn will not run. It may begin again. */
 void hx_dial_cancel(struct hx_dial *dial);
 
-/* Begin; it is not busy. deadline_ns: when to give up, with UNAVAILABLE. */
+/* Begin; it must not be busy. At deadline_ns it fails with UNAVAILABLE. */
 void hx_dial_begin(struct hx_dial *dial, const struct hx_endpoint *endpoint, int64_t deadline_ns);
 
 #endif

@@ -13,10 +13,10 @@
 enum {
 	BACKLOG = 1024,
 
-	/* Connections accepted in one turn: those that are open want their turn too. */
+	/* Connections accepted per turn, so that open connections are served as well. */
 	ACCEPTS_PER_TURN = 64,
 
-	/* Out of descriptors: somebody has to close one first. */
+	/* Out of descriptors: a connection must close first. */
 	RETRY_MS = 50,
 };
 
@@ -37,7 +37,7 @@ static void on_retry(struct hx_timer *timer)
 	update_watch(timer->context);
 }
 
-/* One connection. 0, or what accept said. The function may close the listener. */
+/* Accept one connection. Returns 0, or the error of accept. The function may close the listener. */
 static int accept_one(struct hx_listener *listener)
 {
 	const struct hx_net *net = listener->reactor->net;
@@ -75,8 +75,8 @@ static void on_ready(struct hx_watch *watch, unsigned ready)
 }
 
 /*
- * A name that is left over from a process that died: nobody answers there. A file that is no
- * socket looks the same: unlink tells them apart.
+ * Is it a leftover of a dead process, on which no process listens? A file that is not a socket
+ * looks the same; unlink tells them apart.
  */
 static bool is_abandoned(const struct hx_net *net, const struct hx_address *address)
 {
@@ -172,7 +172,7 @@ static int open_socket(
 	return 0;
 }
 
-/* Those who are in its queue are as good as accepted. */
+/* Connections in its queue count as accepted. */
 static int take_over(struct hx_listener *listener, int *ret_fd)
 {
 	const struct hx_net *net = listener->reactor->net;
@@ -250,16 +250,16 @@ void hx_listener_shut(struct hx_listener *listener)
 	if (!hx_listener_is_open(listener))
 		return;
 	net = listener->reactor->net;
-	/* What we do to a socket is done to the others, too, and they go on. */
+	/* Changes to an inherited socket would affect its other owners, which continue. */
 	if (listener->inherited_fd != 0) {
 		listener->is_shut = true;
 		update_watch(listener);
 		return;
 	}
-	/* Closing it would reset those who wait; so those to come are stopped first. */
+	/* Closing it would reset waiting connections, so new ones are stopped first. */
 	if (listener->path[0] != '\0') {
 		(void)net->ops->unlink(net->context, listener->path);
-		/* Whoever takes the name from now on keeps it. */
+		/* From now on, another process may own the name. */
 		listener->path[0] = '\0';
 	} else
 		(void)net->ops->set_option(net->context, listener->watch.fd, HX_NET_SHUT, 1);

@@ -17,7 +17,9 @@ bool hx_network_ip_parse(struct hapax_bytes text, unsigned char ret_ip[HX_IP_SIZ
 		return false;
 	memcpy(digits, text.data, text.size);
 	digits[text.size] = '\0';
-	/* A NUL within it would end it early. */
+	/*
+	 * An embedded NUL would end it early.
+	 */
 	if (strlen(digits) != text.size)
 		return false;
 	memcpy(ret_ip, v4_prefix, sizeof(v4_prefix));
@@ -34,7 +36,7 @@ bool hx_network_ip_is_loopback(const unsigned char ip[HX_IP_SIZE])
 	return memcmp(ip, own, sizeof(own)) == 0;
 }
 
-/* The number behind the slash; false: it is none, or above max. */
+/* The number after the slash; false: not a number, or above max. */
 static bool parse_bits(const char *text, unsigned max, unsigned *ret_bits)
 {
 	*ret_bits = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reactor.c - wait, run what is ready, again.
+ * reactor.c - the loop: wait, then run everything that is ready.
  *
  *  (1) A task is in at most one list: is_posted says so.
- *  (2) events[event_next .. event_count) are not handed out yet; one whose watch was
- *      removed has data NULL.
+ *  (2) events[event_next .. event_count) are not dispatched yet; an event whose watch was removed
+ *      has data NULL.
  */
 #include "net/reactor.h"
 
@@ -129,7 +129,7 @@ static struct hx_task *pop_posted(struct hx_reactor *reactor)
 	return task;
 }
 
-/* One by one from the head, so that a task may cancel another. Those posted meanwhile wait. */
+/* One by one from the head, so that a task may cancel another. Tasks posted meanwhile wait. */
 static void run_posted(struct hx_reactor *reactor)
 {
 	struct hx_task *last;
@@ -150,7 +150,7 @@ static void run_posted(struct hx_reactor *reactor)
 	}
 }
 
-/* Deferring leads to more deferring (a close after a flush), which ends by itself. */
+/* A deferred task may defer more (a close after a flush); this always ends. */
 static void run_deferred(struct hx_reactor *reactor)
 {
 	struct hx_task *task;
@@ -172,7 +172,7 @@ static bool has_posted(struct hx_reactor *reactor)
 	return any;
 }
 
-/* Until the first timer, but not longer than wait_ns. */
+/* Until the first timer, but at most wait_ns. */
 static int64_t time_to_wait(const struct hx_reactor *reactor, int64_t wait_ns)
 {
 	int64_t next_ns = hx_timer_heap_next(&reactor->timers);
@@ -191,7 +191,10 @@ static void wait_for_events(struct hx_reactor *reactor, int64_t wait_ns)
 	const struct hx_net *net = reactor->net;
 	int count;
 
-	/* First asleep, then look: whoever posts after the look sees that it has to wake. */
+	/*
+	 * Set is_asleep first, then check: a thread that posts after the check sees that it must
+	 * wake.
+	 */
 	atomic_store(&reactor->is_asleep, 1);
 	if (has_posted(reactor) || reactor->deferred.first != NULL ||
 	    atomic_load(&reactor->is_stopped) != 0)
@@ -200,7 +203,7 @@ static void wait_for_events(struct hx_reactor *reactor, int64_t wait_ns)
 		net->context, reactor->poller, reactor->events, HX_REACTOR_EVENTS_MAX,
 		time_to_wait(reactor, wait_ns));
 	atomic_store(&reactor->is_asleep, 0);
-	/* The only errors are those of a wrong descriptor or address. */
+	/* The only possible errors are a wrong descriptor or address. */
 	assert(count >= 0);
 	reactor->event_next = 0;
 	reactor->event_count = count;
@@ -213,7 +216,7 @@ static void run_events(struct hx_reactor *reactor)
 		struct hx_ready_event event = reactor->events[reactor->event_next++];
 		struct hx_watch *watch = event.data;
 
-		/* The next one comes into the caches while this one is with the kernel. */
+		/* Prefetch the next one while the kernel works on this one. */
 		if (reactor->event_next < reactor->event_count)
 			__builtin_prefetch(reactor->events[reactor->event_next].data);
 		if (watch != NULL)

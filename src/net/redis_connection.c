@@ -76,7 +76,7 @@ static enum hapax_status greet(struct hx_redis_connection *connection)
 	return status == HAPAX_OK ? connection->options.ops->greet(connection) : status;
 }
 
-/* The server does not want us. */
+/* The server refused the connection. */
 static void redis_connection_refuse(
 	struct hx_redis_connection *connection, const struct hx_resp_value *value, bool is_auth)
 {
@@ -176,7 +176,7 @@ static size_t on_input(struct hx_connection *stream, struct hapax_bytes input, b
 		       connection,
 		       hx_bytes((const char *)input.data + consumed, input.size - consumed), &size))
 		consumed += size;
-	/* What is not sent yet must not be: nobody would answer it. */
+	/* Unsent output must not be sent: it would get no answer. */
 	if (is_end)
 		hx_connection_close(stream, NULL);
 	if (stream->state == HX_CONNECTION_OPEN && connection->options.ops->taken != NULL)
@@ -237,7 +237,7 @@ static const struct hx_connection_ops stream_ops = {
 	.on_close = on_close,
 };
 
-/* The socket is the stream's, or closed. */
+/* The socket belongs to the stream, or is closed. */
 static enum hapax_status open_stream(
 	struct hx_redis_connection *connection, int fd, struct hapax_error *err)
 {
@@ -325,7 +325,7 @@ bool hx_redis_connection_close(struct hx_redis_connection *connection)
 	}
 	hx_dial_cancel(&connection->dial);
 	hx_timer_clear(&connection->options.reactor->timers, &connection->retry);
-	/* Within closed it stays what it was until that returns. */
+	/* During closed the state stays unchanged. */
 	if (connection->state == HX_REDIS_CONNECTION_WAITING ||
 	    connection->state == HX_REDIS_CONNECTION_DIALLING)
 		connection->state = HX_REDIS_CONNECTION_CLOSED;

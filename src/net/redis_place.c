@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_place.c - the URL of a Redis server, taken apart.
+ * redis_place.c - parse the URL of a Redis server.
  */
 #include "net/redis_place.h"
 
@@ -40,7 +40,7 @@ static const struct hx_url_option store_rows[] = {
 
 static const struct hx_url_options store_options = {.of = "a Redis store", .rows = store_rows};
 
-/* "host:port", of a Cluster also "host:port,host:port" */
+/* "host:port", for a Cluster also "host:port,host:port" */
 static enum hapax_status set_hosts(
 	struct hx_redis_place *place, struct hapax_bytes hosts, struct hapax_error *err)
 {
@@ -71,7 +71,7 @@ enum hapax_status hx_redis_place_begin(
 	(void)hx_url_split(text, ret_url);
 	if (hx_url_has_scheme(ret_url, "redis+unix")) {
 		place->endpoint_count = 1;
-		ret_url->path.size = 0; /* it is the socket's */
+		ret_url->path.size = 0; /* the path is the socket */
 		if (hx_endpoint_from_socket(ret_url, &place->endpoints[0]))
 			return HAPAX_OK;
 		return hx_error_set(

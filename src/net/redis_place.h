@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redis_place.h - the URL of a Redis server, taken apart.
+ * redis_place.h - parse the URL of a Redis server.
  *
  *	redis://[user[:password]@]host[:port][/db][?option=value&...]
  *	rediss://...                       the same over TLS
@@ -11,10 +11,10 @@
  * Options: prefix=NAME (hapax), db=N, require=durable, allow=eviction, and for TLS
  * ca=FILE, cert=FILE, key=FILE. User, password and values are percent-decoded.
  *
- * Stores read it as it is; sources (stream_place.h) and sinks (redis_target.h) have paths and
- * options of their own, beside db, ca, cert and key.
+ * Stores use exactly this form; sources (stream_place.h) and sinks (redis_target.h) have their own
+ * paths and options, besides db, ca, cert and key.
  *
- * Threads: any; the functions keep nothing.
+ * Threads: any; the functions keep no state.
  */
 #ifndef HX_NET_REDIS_PLACE_H
 #define HX_NET_REDIS_PLACE_H
@@ -36,7 +36,7 @@ enum {
 
 struct hx_redis_place {
 	struct hx_endpoint
-		endpoints[HX_REDIS_ENDPOINTS_MAX]; /* of a Cluster: some of its servers */
+		endpoints[HX_REDIS_ENDPOINTS_MAX]; /* for a Cluster: some of its servers */
 	size_t endpoint_count;
 	bool is_cluster;
 	bool has_tls;
@@ -51,14 +51,14 @@ struct hx_redis_place {
 	char key_file[HX_REDIS_TEXT_SIZE];
 };
 
-/* INVALID with what is wrong; the password is never in the message. */
+/* INVALID: the message says what is wrong, never with the password. */
 enum hapax_status hx_redis_place_parse(
 	const char *text, struct hx_redis_place *ret_place, struct hapax_error *err);
 
 /*
- * The parts of it, for URLs of sinks and sources, whose paths and options are others: all before
- * the path, which is empty for a socket; a database from the path; options into bound, whose rows end with these and their
- * place. The caller wipes place if one fails.
+ * The steps of it, for URLs of sinks and sources, which have other paths and options: everything
+ * before the path, which is empty for a socket; a database from the path; options into bound, whose
+ * rows end with these and their place. The caller wipes place if a step fails.
  */
 enum hapax_status hx_redis_place_begin(
 	const char *text, struct hx_url *ret_url, struct hx_redis_place *place,

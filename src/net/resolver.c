@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resolver.c - host names to addresses, on a thread that may block.
+ * resolver.c - resolve host names on a thread that may block.
  *
- * A job is in the queue, then with the worker, then posted to its reactor, whose task
- * frees it. Forgetting a job only takes its function away; it goes its way and is
- * freed at the end of it.
+ * A job is queued, then run by the worker, then posted to its reactor, whose task frees it.
+ * Forgetting a job only clears its function; the job still runs and is freed at the end.
  */
 #include "net/resolver.h"
 
@@ -18,7 +17,7 @@ struct hx_resolver_job {
 	struct hx_job base;
 	struct hx_resolver *resolver;
 	struct hx_reactor *reactor;
-	hx_resolved_fn *fn; /* NULL: forgotten. The reactor's thread alone reads and writes it */
+	hx_resolved_fn *fn; /* NULL: forgotten. Only the reactor's thread uses it */
 	void *context;
 	struct hx_task task;
 	struct hx_address addresses[HX_RESOLVED_MAX];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resolver.h - host names to addresses, on a thread that may block.
+ * resolver.h - resolve host names on a thread that may block.
  *
- * getaddrinfo() blocks for as long as name servers like; a loop must not. One worker
- * answers queries in order; an answer comes as a task on the reactor that asked.
+ * getaddrinfo() blocks without a limit; a loop must not. One worker answers queries in order; each
+ * answer is a task on the reactor that asked.
  *
  * Threads: hx_resolver_ask() and hx_resolver_forget() on the reactor's thread; a
  * resolver serves several reactors.
@@ -24,7 +24,7 @@ enum { HX_RESOLVED_MAX = 8, HX_RESOLVER_QUEUE_MAX = 1024 };
 
 struct hx_resolver_job;
 
-/* addresses are borrowed for the call; count is 0 when err says why. */
+/* addresses are borrowed for the call. If count is 0, err says why. */
 typedef void hx_resolved_fn(
 	void *context, const struct hx_address *addresses, size_t count,
 	const struct hapax_error *err);
@@ -36,19 +36,19 @@ struct hx_resolver {
 
 void hx_resolver_init(struct hx_resolver *resolver, const struct hx_net *net);
 
-/* Waits for a query that is being answered; its reactor must still be there. */
+/* Waits for the query in progress; its reactor must still exist. */
 void hx_resolver_done(struct hx_resolver *resolver);
 
 /*
- * Ask; fn runs on reactor's thread, later. *ret_job is valid until then. LIMIT: too
- * many queries wait; NO_MEMORY: nothing was asked.
+ * Ask; fn runs later, on reactor's thread. *ret_job is valid until then. LIMIT: too many queries
+ * wait. NO_MEMORY: nothing was asked.
  */
 enum hapax_status hx_resolver_ask(
 	struct hx_resolver *resolver, struct hx_reactor *reactor, const char *host, uint16_t port,
 	hx_resolved_fn *fn, void *context, struct hx_resolver_job **ret_job,
 	struct hapax_error *err);
 
-/* The answer is not wanted any more: fn will not run. */
+/* Drop a query: fn will not run. */
 void hx_resolver_forget(struct hx_resolver *resolver, struct hx_resolver_job *job);
 
 #endif

@@ -49,7 +49,7 @@ static bool read_number(const char *text, long max, long *ret)
 	return errno == 0 && *end == '\0' && *ret <= max;
 }
 
-/* One that listens for streams, as we would have made it. */
+/* Check for a listening stream socket, and set the flags of our own sockets. */
 static bool prepare(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -86,7 +86,7 @@ enum hapax_status hx_service_take_sockets(
 	long count;
 
 	ret_sockets->count = 0;
-	/* Of another process they are none of our business. */
+	/* Ignore sockets for another process. */
 	if (variable == NULL || !read_number(variable("LISTEN_PID"), INT32_MAX, &pid) ||
 	    pid != (long)hx_process_id())
 		return HAPAX_OK;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * service.h - what a service manager is told, and the sockets that it hands over.
+ * service.h - notifications to a service manager, and the sockets that it passes.
  *
- * The protocol of systemd, which others speak, too: a datagram of NAME=VALUE lines to the
- * socket that $NOTIFY_SOCKET names, and descriptors from 3 on, which $LISTEN_FDS counts
- * and $LISTEN_FDNAMES names. It is a page of code, and libsystemd is a large library to
- * have in a process that faces the network.
+ * It uses the protocol of systemd, which other managers share: a datagram of NAME=VALUE lines to
+ * the socket $NOTIFY_SOCKET, and descriptors from 3 on, counted by $LISTEN_FDS and named by
+ * $LISTEN_FDNAMES. This is a page of code; libsystemd is a large library for a process that faces
+ * the network.
  *
  * Threads: any.
  */
@@ -23,18 +23,18 @@
 typedef const char *hx_service_variable_fn(const char *name);
 
 /*
- * Send text to the socket of that name; one that begins with '@' is abstract. It never
- * blocks. False: nobody is there, or takes it; there is nothing to be done about it.
+ * Send text to the socket of that name; a name that begins with '@' is abstract. Never blocks.
+ * False: there is no receiver, or it does not accept; the caller can do nothing about it.
  */
 bool hx_service_notify(const char *socket, const char *text);
 
 enum {
-	/* Four doors, and several sockets that share the port of one. */
+	/* Four doors, and several sockets that share one port. */
 	HX_SERVICE_SOCKETS_MAX = 64,
 	HX_SERVICE_NAME_SIZE = 32,
 };
 
-/* Sockets that were handed over, and what they are called. */
+/* The passed sockets and their names. */
 struct hx_service_sockets {
 	size_t count;
 	int fds[HX_SERVICE_SOCKETS_MAX];
@@ -43,18 +43,17 @@ struct hx_service_sockets {
 };
 
 /*
- * Take over what is meant for this process, if anything: none is not inherited further,
- * and none blocks. INVALID: what was handed over is no socket that listens for streams, or
- * the variables are not what they should be.
+ * Take over the sockets passed to this process, if any, and make them nonblocking and
+ * close-on-exec. INVALID: a descriptor is not a listening stream socket, or the variables are
+ * malformed.
  */
 enum hapax_status hx_service_take_sockets(
 	hx_service_variable_fn *variable, struct hx_service_sockets *ret_sockets,
 	struct hapax_error *err);
 
 /*
- * A descriptor of its own for the index-th listener that asks for sockets of this name, of
- * which there may be fewer: they are given in turn. HX_SERVICE_NO_SOCKET: there is none of
- * that name; else negative: -errno.
+ * A new descriptor for the index-th listener with this name. If there are fewer sockets, they are
+ * assigned in turn. HX_SERVICE_NO_SOCKET: no socket has that name; other negative values: -errno.
  */
 #define HX_SERVICE_NO_SOCKET INT_MIN
 int hx_service_socket(struct hx_service_sockets *sockets, const char *name, size_t index);

@@ -2,8 +2,8 @@
 /*
  * signals.h - signals as events of a reactor, for programs.
  *
- * No handler runs: a signal is blocked and read from a descriptor, so what it leads
- * to runs on the loop like everything else. Open it before any thread is started.
+ * No handler runs: a signal is blocked and read from a descriptor, so its function runs on the loop
+ * like all others. Open it before any thread is started.
  *
  * Threads: the reactor's thread.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * system.c - the operating system's network: the one unit that calls it.
+ * system.c - the operating system's network. Only this unit calls it.
  */
 #include "net/system.h"
 
@@ -60,7 +60,7 @@ static int set_keepalive(int fd, int seconds)
 	return code;
 }
 
-/* Whoever begins a handshake is not heard; handshakes that have begun go on. */
+/* New handshakes get no answer; handshakes in progress continue. */
 static int shut(int fd)
 {
 	enum { FLAGS_AT = 13, SYN = 0x02, ACK = 0x10 };
@@ -101,7 +101,7 @@ static int system_set_option(void *context, int fd, enum hx_net_option option, i
 static int system_bind(void *context, int fd, const struct hx_address *address)
 {
 	(void)context;
-	/* The name takes the socket's mode: it never exists with a wider one. */
+	/* The name gets the socket's mode: it never exists with a wider one. */
 	if (address->storage.ss_family == AF_UNIX && fchmod(fd, S_IRUSR | S_IWUSR) != 0)
 		return -errno;
 	return result(bind(fd, (const struct sockaddr *)&address->storage, address->size));
@@ -123,7 +123,7 @@ static int system_accept(void *context, int fd, struct hx_address *ret_peer)
 		peer =
 			accept4(fd, (struct sockaddr *)&ret_peer->storage, &ret_peer->size,
 				SOCK_NONBLOCK | SOCK_CLOEXEC);
-		/* The first three: that connection is gone, perhaps another waits. */
+		/* The first three: that connection is gone, but another may wait. */
 	} while (peer < 0 && (errno == EINTR || errno == ECONNABORTED || errno == EPROTO));
 	return result(peer);
 }
@@ -133,7 +133,7 @@ static int system_connect(void *context, int fd, const struct hx_address *addres
 	(void)context;
 	if (connect(fd, (const struct sockaddr *)&address->storage, address->size) == 0)
 		return 0;
-	/* Interrupted: it goes on by itself, as if it had not been waited for. */
+	/* Interrupted: the connect continues in the background. */
 	return errno == EINTR ? -EINPROGRESS : -errno;
 }
 
@@ -203,7 +203,7 @@ static int system_shutdown_send(void *context, int fd)
 static void system_close(void *context, int fd)
 {
 	(void)context;
-	/* Linux has closed it whatever is returned; there is nothing to flush. */
+	/* Linux always closes it, whatever close returns; there is nothing to flush. */
 	(void)close(fd);
 }
 
@@ -276,7 +276,7 @@ static int system_poller_remove(void *context, int poller, int fd)
 	return poller_control(poller, EPOLL_CTL_DEL, fd, 0, NULL);
 }
 
-/* Rounded up: a timer that is due in half a millisecond must not be found not yet due. */
+/* Rounded up: otherwise the wait would end before a timer that is due in half a millisecond. */
 static int timeout_ms(int64_t timeout_ns)
 {
 	if (timeout_ns < 0)
@@ -314,7 +314,7 @@ static void system_waker_set(void *context, int fd)
 	uint64_t one = 1;
 
 	(void)context;
-	/* It fails only when 2^64 - 1 wake-ups wait already. */
+	/* It fails only if 2^64 - 1 wake-ups are pending. */
 	while (write(fd, &one, sizeof(one)) < 0 && errno == EINTR)
 		continue;
 }

@@ -56,7 +56,9 @@ static enum hapax_status http_body_refuse(struct hapax_error *err, int code, con
 		err, hx_error_status_of(-code), -code, "the temporary file was not %s", what);
 }
 
-/* A file of our own, whose name is gone before anything is in it. */
+/*
+ * A file of our own, whose name is removed before anything is written.
+ */
 static enum hapax_status open_file(struct hx_http_body *body, struct hapax_error *err)
 {
 	const struct hx_io *io = hx_io_system();

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_client.c - calls over lines; a line is one connection.
+ * http_client.c - calls over links; a link is one connection.
  *
  *	DIALING ──▶ BUSY ◀──▶ IDLE
  *	    └─────────┴─────────┴──▶ closed, freed
  *
- *  (1) call is there while DIALING for it and while BUSY.
- *  (2) sent_before: what the connection had sent before this call. Nothing of the call
- *      was sent while it is the same.
- *  (3) A line is used again only after a response that ended as it should, with nothing
- *      behind it.
+ *  (1) call is set while DIALING for it and while BUSY.
+ *  (2) sent_before: bytes that the connection had sent before this call. While it is unchanged,
+ *      nothing of the call was sent.
+ *  (3) A link is reused only after a response that ended properly, with nothing after it.
  */
 #include "net/http/http_client.h"
 
@@ -34,7 +33,7 @@ enum {
 	/* An event of the largest batch with its head. */
 	OUTPUT_SIZE_MAX = 65 * 1024 * 1024,
 
-	/* Large bodies go piece by piece. */
+	/* Large bodies are sent in pieces. */
 	PIECE_SIZE = 64 * 1024,
 };
 
@@ -53,10 +52,10 @@ struct hx_http_link {
 	struct hx_http_call *call;
 	struct hx_http1 http;
 	uint64_t sent_before;
-	uint64_t body_offset; /* of a file: what was written */
+	uint64_t body_offset; /* of a file: bytes written */
 	bool is_kept;         /* the response said so */
-	bool was_used;        /* for a call before this one */
-	bool has_waited;      /* the call, since it was asked whether it may be sent */
+	bool was_used;        /* for an earlier call */
+	bool has_waited;      /* the call has waited since may_send was last called */
 	struct hx_http_link *idle_next;
 	struct hx_http_link *next; /* among all */
 	struct hx_http_link *back;
@@ -98,7 +97,7 @@ void hx_http_client_configure(
 
 	client->options = complete_options(options);
 	client->options.tls = tls;
-	/* There may be room now for those who wait. */
+	/* Waiting calls may have room now. */
 	serve_waiting(client);
 }
 
@@ -144,7 +143,7 @@ static void end_call(
 	call->ops->on_end(call, end, err);
 }
 
-/* It has waited: whoever made it may have lost the right to it. */
+/* The call has waited: its caller may have lost the claim. */
 static bool may_send(struct hx_http_call *call, struct hapax_error *err)
 {
 	if (call->ops->may_send == NULL || call->ops->may_send(call))
@@ -157,7 +156,7 @@ static bool may_send(struct hx_http_call *call, struct hapax_error *err)
 
 static enum hapax_status start(struct hx_http_call *call, struct hapax_error *err);
 
-/* The line has failed under its call. Nothing sent, and it was a kept one: once more. */
+/* The link failed during its call. If it was a kept one and nothing was sent, try once more. */
 static void fail_call(struct hx_http_link *link, const struct hapax_error *why)
 {
 	struct hx_http_call *call = link->call;
@@ -194,7 +193,7 @@ static void on_close(struct hx_connection *connection, const struct hapax_error 
 	serve_waiting(client);
 }
 
-/* The next piece of a body that is in a file. */
+/* The next piece of a body in a file. */
 static void send_piece(struct hx_http_link *link)
 {
 	const struct hx_http_body *file = link->call->file;
@@ -226,8 +225,9 @@ static void on_drained(struct hx_connection *connection)
 }
 
 /*
- * Its first byte is about to be sent. Until now it has waited for a connection, a handshake, or
- * a server that takes nothing; one that goes out in the turn in which it came has not.
+ * The first byte is about to be sent. Until now the call has waited for a connection, a handshake,
+ * or a server that accepts nothing. A call that is sent in the turn in which it arrived has not
+ * waited.
  */
 static void on_first(struct hx_connection *connection)
 {
@@ -254,7 +254,7 @@ static void send_request(struct hx_http_link *link)
 	link->has_waited = !link->was_used;
 	hx_http1_reset_answer(&link->http, call->is_head);
 	hx_connection_set_deadline(&link->connection, INT64_MAX);
-	/* What the server has sent by now answers nothing: on_input() must see it before the request goes out. */
+	/* Input so far answers nothing: on_input() must see it before the request is sent. */
 	hx_connection_read_first(&link->connection);
 	if (hx_connection_reserve(&link->connection, size, &space) != HAPAX_OK) {
 		(void)hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a request");
@@ -267,7 +267,10 @@ static void send_request(struct hx_http_link *link)
 	hx_connection_wrote(&link->connection, size);
 }
 
-/* One more that is kept: there is room, or somebody takes it at once. NONE: each call has its own. */
+/*
+ * Keep one more? Yes if there is room, or a waiting call takes it at once. NONE: each call has its
+ * own.
+ */
 static bool is_wanted(const struct hx_http_client *client)
 {
 	size_t max = client->options.idle_max;
@@ -276,7 +279,7 @@ static bool is_wanted(const struct hx_http_client *client)
 		(max == 0 || client->waiting.first != NULL || client->idle_count < max);
 }
 
-/* The response is whole. */
+/* The response is complete. */
 static void complete(struct hx_http_link *link, bool is_clean)
 {
 	struct hx_http_call *call = link->call;
@@ -341,13 +344,13 @@ static size_t on_input(struct hx_connection *connection, struct hapax_bytes inpu
 	size_t step;
 
 	if (link->state != LINK_BUSY) {
-		/* Nobody asked for anything. */
+		/* There was no request. */
 		if (link->state == LINK_IDLE)
 			close_link(link, NULL);
 		return input.size;
 	}
 	if (input.size > 0 && link->connection.sent_bytes == link->sent_before) {
-		/* An answer to nothing: taken for that of this call it would be a lie. */
+		/* A response without a request must not be taken for that of this call. */
 		(void)hx_error_set(
 			&err, HAPAX_ERR_UNAVAILABLE, 0, "the response came before the request");
 		close_link(link, &err);
@@ -422,7 +425,7 @@ static void on_dialed(struct hx_dial *dial, int fd, const struct hapax_error *er
 		return;
 	}
 	if (link->call == NULL) {
-		/* Its time was up meanwhile. */
+		/* Its deadline passed in the meantime. */
 		close_link(link, NULL);
 		return;
 	}
@@ -490,8 +493,8 @@ static void dequeue(struct hx_http_call *call)
 }
 
 /*
- * On a kept line, a new one, or wait for one. One that is begun again wants a new line, but not
- * more than that: whoever waits while there is a line would be asked for ever.
+ * Use a kept link, a new one, or wait for one. A repeated call needs a new link, but only that: a
+ * call that waits while there is a link would be repeated forever.
  */
 static enum hapax_status start(struct hx_http_call *call, struct hapax_error *err)
 {
@@ -524,7 +527,7 @@ static void serve_waiting(struct hx_http_client *client)
 	}
 }
 
-/* The server is not late if it was us who did not read. */
+/* The server is not late if the client paused reading. */
 static bool hurries(struct hx_http_call *call)
 {
 	int64_t now_ns = hx_reactor_now_ns(call->client->reactor);
@@ -541,7 +544,7 @@ static bool hurries(struct hx_http_call *call)
 	return true;
 }
 
-/* Deadlines are moved on before they come, as a rule: the timer looks when it runs. */
+/* Deadlines usually move before they expire: the timer checks when it runs. */
 static void on_timer(struct hx_timer *timer)
 {
 	struct hx_http_call *call = timer->context;

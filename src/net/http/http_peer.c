@@ -12,19 +12,21 @@
 #include "wire/http1/http1_write.h"
 
 enum {
-	/* A head as a whole, the largest too, and room for what a client sends ahead. */
+	/*
+	 * A complete head, even the largest, and room for pipelined requests.
+	 */
 	INPUT_SIZE_MAX = HX_HTTP1_HEAD_LIMIT + 16 * 1024,
 
 	/* The largest result with its head. */
 	OUTPUT_SIZE_MAX = 17 * 1024 * 1024,
 
-	/* A client that has so much to read gets no more replies until it has. */
+	/* A client with this much unread output gets no more replies until it has read. */
 	UNREAD_MAX = 64 * 1024,
 
-	/* Connections that are free for who comes while others are being closed. */
+	/* Connections kept free for new clients while others are being closed. */
 	EVICT_ROOM = 64,
 
-	/* A body may come as slowly as this, and a reply be read. */
+	/* The minimum rate for sending a body, and for reading a reply. */
 	BYTES_PER_MS_MIN = 4,
 };
 
@@ -57,7 +59,7 @@ static void unlink_peer(struct hx_http_peer *peer)
 		server->oldest = peer->back;
 }
 
-/* Leave room for whoever comes next, at the cost of who has asked for nothing for longest. */
+/* Make room for the next connection by closing the one that has been idle longest. */
 static void evict(struct hx_http_server *server)
 {
 	size_t max = server->options.connections_max;
@@ -81,7 +83,7 @@ static int64_t now_ns(const struct hx_http_peer *peer)
 	return hx_reactor_now_ns(peer->connection.reactor);
 }
 
-/* Most deadlines are moved on before they come: the timer is touched only to come sooner. */
+/* Most deadlines are moved before they expire: the timer is set again only for an earlier one. */
 static void set_deadline(struct hx_http_peer *peer, int64_t at_ns)
 {
 	peer->deadline_ns = at_ns;
@@ -101,7 +103,7 @@ bool hx_http_peer_is_idle(const struct hx_http_peer *peer)
 	return peer->exchange == NULL && peer->began_ns == 0;
 }
 
-/* Whoever streams a reply may go on. */
+/* The writer of a streamed reply may continue. */
 static void tell_room(struct hx_http_exchange *exchange)
 {
 	if (exchange->on_room == NULL || !exchange->is_full)
@@ -124,7 +126,7 @@ static void drop_exchange(struct hx_http_peer *peer)
 		return;
 	peer->exchange = NULL;
 	exchange->peer = NULL;
-	/* Both may give the reply, and then the exchange is gone. */
+	/* Both may give the reply, which frees the exchange. */
 	if (!exchange->is_handed_over)
 		hx_http_exchange_give(exchange);
 	else if (exchange->on_room != NULL)
@@ -183,7 +185,7 @@ static bool is_shaking_hands(const struct hx_http_peer *peer)
 	return peer->connection.tls != NULL && !peer->connection.is_secured;
 }
 
-/* Nothing can be said to it yet. */
+/* No reply is possible yet. */
 static void end_handshake(struct hx_http_peer *peer)
 {
 	struct hapax_error err = {.status = HAPAX_OK};
@@ -196,7 +198,7 @@ static void on_secured(struct hx_connection *connection)
 {
 	struct hx_http_peer *peer = (struct hx_http_peer *)connection;
 
-	/* Unless it was sent away before. */
+	/* Unless it was refused before. */
 	if (peer->deadline_ns != INT64_MAX)
 		await_request(peer);
 }
@@ -225,7 +227,7 @@ static void on_timer(struct hx_timer *timer)
 			"the request took too long to come");
 }
 
-/* Of the text that was read, the same in the copy; "/", which stands for no path, stays. */
+/* Translate a pointer into the text to one into the copy; "/", which stands for no path, stays. */
 static const void *moved(const void *data, struct hapax_bytes bytes, const struct hapax_buf *text)
 {
 	uintptr_t distance = (uintptr_t)data - (uintptr_t)bytes.data;
@@ -233,7 +235,7 @@ static const void *moved(const void *data, struct hapax_bytes bytes, const struc
 	return distance < bytes.size ? text->data + distance : data;
 }
 
-/* The head again, in memory that stays where it is: every pointer moves with it. */
+/* Copy the head to memory that does not move, and adjust every pointer. */
 static enum hapax_status keep_head(
 	struct hx_http_exchange *exchange, const struct hx_http1_head *head,
 	struct hapax_bytes bytes)
@@ -264,7 +266,7 @@ static enum hapax_status keep_head(
 
 static const char no_slot[] = "too many requests wait for their reply";
 
-/* The head is there. False: it was refused. */
+/* The head is complete. False: it was refused. */
 static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
 {
 	struct hx_http_server *server = peer->server;
@@ -276,7 +278,7 @@ static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
 		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_MEMORY, full_text);
 		return false;
 	}
-	/* Its body would come for nothing. */
+	/* Its body would arrive in vain. */
 	if (server->handed_count >= server->options.exchanges_max) {
 		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_REQUESTS, no_slot);
 		return false;
@@ -346,7 +348,7 @@ static bool take_slot(struct hx_http_peer *peer)
 	return true;
 }
 
-/* The request is whole. False: read no more until it is answered. */
+/* The request is complete. False: read no more until it is answered. */
 static bool hand_over(struct hx_http_peer *peer)
 {
 	struct hx_http_exchange *exchange = peer->exchange;
@@ -366,10 +368,7 @@ static bool hand_over(struct hx_http_peer *peer)
 	return peer->connection.state == HX_CONNECTION_OPEN && !peer->is_waiting;
 }
 
-/*
- * Part of a body has come: time passes, bytes give some back, and no more than the whole of it
- * is ever left.
- */
+/* Part of a body has arrived: time reduces the credit, bytes restore it, up to the maximum. */
 static void await_body(struct hx_http_peer *peer)
 {
 	int64_t most_ns = now_ns(peer) + peer->server->options.body_ms * HX_NS_PER_MS;
@@ -383,7 +382,7 @@ static void await_body(struct hx_http_peer *peer)
 	set_deadline(peer, peer->body_until_ns);
 }
 
-/* What came is not enough: how long may the rest take? */
+/* The message is incomplete: how long may the rest take? */
 static void await_rest(struct hx_http_peer *peer)
 {
 	if (peer->exchange != NULL) {
@@ -394,7 +393,7 @@ static void await_rest(struct hx_http_peer *peer)
 	}
 }
 
-/* One thing that stands at the front of input. False: no more of it now. */
+/* Process one event at the front of input. False: stop for now. */
 static bool take_event(struct hx_http_peer *peer, struct hapax_bytes input, size_t *ret_used)
 {
 	struct hx_http1_event event;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_peer.h - a client of an HTTP server: its connection and what is being read from
- * it. For http_*.c only.
+ * http_peer.h - a client of an HTTP server: its connection and the request being read. For http_*.c
+ * only.
  *
  *	IDLE ──first byte──▶ HEAD ──▶ BODY ──whole──▶ HANDED OVER ──reply──▶ IDLE
  *	                       └───refused, too slow──────▶ closing ◀──last reply──┘
  *
- *  (1) exchange is there from the end of the head to the reply.
+ *  (1) exchange is set from the end of the head to the reply.
  *  (2) While a request is handed over the connection is paused.
- *  (3) The timer is set no later than deadline_ns; it looks there when it runs.
+ *  (3) The timer is set no later than deadline_ns; it checks that when it runs.
  */
 #ifndef HX_NET_HTTP_HTTP_PEER_H
 #define HX_NET_HTTP_HTTP_PEER_H
@@ -22,38 +22,38 @@ struct hx_http_peer {
 	struct hx_http_exchange *exchange;
 	struct hx_timer timer;
 	int64_t deadline_ns;   /* INT64_MAX: none */
-	int64_t began_ns;      /* when its head began to come; 0: no request has begun */
-	int64_t body_until_ns; /* of a body that is coming: when its credit of time is spent */
+	int64_t began_ns;      /* when its head began to arrive; 0: no request has begun */
+	int64_t body_until_ns; /* for an arriving body: when its time credit is spent */
 	uint64_t body_seen;    /* bytes of it that have given credit */
-	bool is_in_input;      /* the connection will go on by itself */
-	bool is_waiting;       /* for the client to read what was written */
-	bool is_admitted;      /* left is to be called */
+	bool is_in_input;      /* the connection continues by itself */
+	bool is_waiting;       /* until the client has read the output */
+	bool is_admitted;      /* left must be called */
 	bool is_counted;       /* of admit */
 	struct hx_http_peer *next;
 	struct hx_http_peer *back;
 	char client[HX_HTTP_CLIENT_SIZE];
 };
 
-/* A connection has come: of a listener. */
+/* A listener accepted a connection. */
 void hx_http_peer_accept(struct hx_listener *listener, int fd, const struct hx_address *address);
 
-/* No request has begun: nothing is lost when it is closed. */
+/* No request has begun: closing it loses nothing. */
 bool hx_http_peer_is_idle(const struct hx_http_peer *peer);
 
-/* The reply to its exchange is written; is_last: close when it is sent. */
+/* The reply to its exchange is written; is_last: close once it is sent. */
 void hx_http_peer_answered(struct hx_http_peer *peer, bool is_last);
 
-/* From the pool, or NULL: there is no memory. */
+/* From the pool, or NULL: out of memory. */
 struct hx_http_exchange *hx_http_exchange_take(struct hx_http_server *server);
 void hx_http_exchange_give(struct hx_http_exchange *exchange);
 
-/* Tell the reactor's account how much of a body is in memory. */
+/* Report the memory of a body to the reactor's account. */
 void hx_http_exchange_note(struct hx_http_exchange *exchange);
 
-/* Whether a reply of this status has one, be it empty. */
+/* Does a reply of this status have a body, even an empty one? */
 bool hx_http_status_has_body(unsigned status);
 
-/* Write a reply; nothing is written unless HAPAX_OK. The client is there. */
+/* Write a reply; unless HAPAX_OK, nothing is written. The client must be connected. */
 enum hapax_status hx_http_exchange_send(
 	struct hx_http_exchange *exchange, const struct hx_http_reply *reply, bool is_last);
 
@@ -61,7 +61,7 @@ enum hapax_status hx_http_exchange_send(
 void hx_http_peer_refuse(
 	struct hx_http_peer *peer, unsigned status, enum hx_http_refusal why, const char *detail);
 
-/* A client is turned away: count it, and tell who wants to know. */
+/* A client was refused: count and report it. */
 void hx_http_server_tell_refused(
 	struct hx_http_server *server, unsigned status, enum hx_http_refusal why);
 

@@ -20,7 +20,7 @@ static void write_message(struct hx_json_write *json, const char *title, const c
 	hx_json_write_text(json, "message", title);
 	if (json->status != HAPAX_OK || detail == NULL)
 		return;
-	/* The text goes on where its quote was; that of the detail becomes a blank. */
+	/* The text continues where its quote was; the quote of the detail becomes a space. */
 	out->data[out->size - 1] = ':';
 	quote = out->size;
 	json->status = hx_json_write_string(out, hapax_bytes_from_text(detail));

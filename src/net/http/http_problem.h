@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_problem.h - what went wrong, as JSON that programs read (RFC 9457).
+ * http_problem.h - an error as JSON for programs (RFC 9457).
  *
  * Threads: any.
  */
@@ -17,20 +17,20 @@ struct hx_http_problem {
 	const char *title;  /* the same for every problem of the type; NULL: that of the status */
 	const char *detail; /* about this one */
 	/*
-	 * NULL: none. The type and the code of an `error` member, as APIs like Stripe's have it. Its
-	 * libraries look for errors there: stripe-node takes a document without it for success,
-	 * whatever its status is.
+	 * NULL: none. The type and the code of an `error` member, as in APIs like Stripe's. Its
+	 * libraries look for errors there: stripe-node treats a document without it as success,
+	 * whatever its status.
 	 */
 	const char *error_type;
 	const char *error_code; /* NULL: none */
 };
 
-/* What Stripe's API would say of a status when it says no more. */
+/* The error type of Stripe's API for a status without details. */
 const char *hx_http_problem_error_type(unsigned status);
 
 #define HX_HTTP_PROBLEM_CONTENT_TYPE "application/problem+json"
 
-/* Append the document and a newline. NO_MEMORY, LIMIT: out is as it was. */
+/* Append the document and a newline. NO_MEMORY, LIMIT: out is unchanged. */
 enum hapax_status hx_http_problem_write(
 	const struct hx_http_problem *problem, struct hapax_buf *out);
 

@@ -21,16 +21,18 @@ enum {
 	CONNECTIONS_MAX_DEFAULT = 10000,
 	EXCHANGES_MAX_DEFAULT = 4096,
 
-	/* As many as are kept for the next requests. */
+	/*
+	 * As many as are kept for later requests.
+	 */
 	SPARE_MAX = 256,
 
-	/* The head of a reply: a stored one, and what is added. */
+	/* The head of a reply: a stored one, and added fields. */
 	REPLY_HEAD_MAX = 96 * 1024,
 
 	/*
-	 * Of draining: until whoever was about to connect has, and again until whoever has
-	 * connected has begun its request. A round trip to another continent is longer;
-	 * those are told that there is nobody.
+	 * Drain waits this long for clients that are about to connect, and again for connected
+	 * clients to begin their request. A round trip to another continent is longer; those
+	 * clients are refused.
 	 */
 	DRAIN_MS = 50,
 	TEXT_KEPT_MAX = 4 * 1024,
@@ -86,7 +88,7 @@ void hx_http_server_configure(
 	hx_listener_limit(&server->listener, server->options.connections_max);
 }
 
-/* Replies to what was taken on have the last quarter. */
+/* The last quarter is reserved for replies to accepted requests. */
 bool hx_http_server_is_full(const struct hx_http_server *server)
 {
 	return server->options.budget != NULL && hx_budget_is_full(server->options.budget);
@@ -104,7 +106,7 @@ static void tell_drained(struct hx_http_server *server)
 		server->drained(server);
 }
 
-/* First the door, then those who came in and want nothing. */
+/* First the listener, then idle connections. */
 static void on_drain_timer(struct hx_timer *timer)
 {
 	struct hx_http_server *server = timer->context;
@@ -271,7 +273,7 @@ void hx_http_exchange_give(struct hx_http_exchange *exchange)
 	server->spare_count++;
 }
 
-/* Replies of one turn have one date: the clock is not read for each. */
+/* Replies of one turn share a date: the clock is not read for each. */
 static struct hapax_bytes date_of(struct hx_http_server *server)
 {
 	const struct hapax_clock *clock = server->options.clock;
@@ -290,8 +292,8 @@ static struct hapax_bytes date_of(struct hx_http_server *server)
 }
 
 /*
- * "Name: value\r\n" after the other. They come from a store, which keeps what it is given:
- * what is not of that form, or would say where the reply ends, is left out.
+ * Lines of "Name: value\r\n". They come from a store, which does not check them: lines of any other
+ * form, or that would define the length of the reply, are left out.
  */
 static void write_lines(struct hx_http1_writer *writer, struct hapax_bytes lines)
 {
@@ -380,7 +382,7 @@ enum hapax_status hx_http_exchange_send(
 	return HAPAX_OK;
 }
 
-/* What there is no room for can be asked for again. */
+/* The client can request a reply again for which there was no room. */
 static enum hapax_status send_or_refuse(
 	struct hx_http_exchange *exchange, const struct hx_http_reply *reply, bool is_last)
 {

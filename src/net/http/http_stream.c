@@ -2,8 +2,8 @@
 /*
  * http_stream.c - replies in pieces.
  *
- * The exchange stays with its peer, and the connection paused, until the end. A client
- * that goes away leaves the exchange to whoever writes, with nobody to write to.
+ * The exchange keeps its peer, and the connection stays paused, until the end. If the client
+ * disconnects, the writer keeps the exchange, and its output is dropped.
  */
 #include <assert.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "wire/http1/http1_write.h"
 
 enum {
-	/* What a client has to read before it gets more: bounds the memory of a stream. */
+	/* A client must read this much before it gets more: limits the memory of a stream. */
 	UNREAD_MAX = 64 * 1024,
 
 	END_SIZE_MAX = 256,
@@ -48,7 +48,7 @@ enum hapax_status hx_http_stream_begin(
 	return HAPAX_OK;
 }
 
-/* The connection ends here, with a reset or because it is dead; the exchange goes on. */
+/* End the connection, with a reset or because it is dead; the exchange continues. */
 static void leave_peer(struct hx_http_exchange *exchange, const char *why)
 {
 	struct hx_http_peer *peer = exchange->peer;
@@ -96,20 +96,20 @@ bool hx_http_stream_write(struct hx_http_exchange *exchange, struct hapax_bytes 
 	hx_connection_wrote(connection, head_size + data.size);
 	exchange->has_sent = true;
 	exchange->left -= exchange->framing == HX_HTTP_SIZED ? data.size : 0;
-	/* What the kernel takes now need not be waited for. */
+	/* Do not wait for bytes that the kernel accepts now. */
 	if (hx_connection_unsent(connection) > UNREAD_MAX)
 		hx_connection_flush(connection);
 	exchange->is_full = hx_connection_unsent(connection) > UNREAD_MAX;
 	return !exchange->is_full;
 }
 
-/* The last chunk, with fields behind it. */
+/* The last chunk, followed by trailer fields. */
 static enum hapax_status write_last(struct hx_http_exchange *exchange, struct hapax_bytes lines)
 {
 	char end[END_SIZE_MAX];
 	size_t size = hx_http1_chunk_head(0, !exchange->has_sent, end);
 
-	/* It ends with the empty line before which fields stand. */
+	/* It ends with the empty line, which follows the fields. */
 	assert(lines.size <= sizeof(end) - HX_HTTP1_CHUNK_HEAD_MAX);
 	if (lines.size > 0) {
 		memcpy(end + size - 2, lines.data, lines.size);
@@ -119,7 +119,7 @@ static enum hapax_status write_last(struct hx_http_exchange *exchange, struct ha
 	return hx_connection_write(&exchange->peer->connection, end, size);
 }
 
-/* The client knows that it has all of it. */
+/* The client knows that the reply is complete. */
 static bool tell_end(struct hx_http_exchange *exchange, struct hapax_bytes lines)
 {
 	if (exchange->framing == HX_HTTP_CHUNKED && !exchange->is_bare)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_url.c - the URL of a service that is called, taken apart.
+ * http_url.c - parse the URL of a service to call.
  */
 #include "net/http/http_url.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_url.h - the URL of a service that is called, taken apart.
+ * http_url.h - parse the URL of a service to call.
  *
- * http://HOST[:PORT][/PATH] and https, where TLS was built in. Without user, query or
- * fragment: they would be sent to nobody, and a reader of the file would think they were.
+ * It accepts http://HOST[:PORT][/PATH] and, if TLS was built in, https. User, query and fragment
+ * are refused: they would not be sent, though a reader of the file would expect it.
  *
  * Threads: any.
  */
@@ -23,10 +23,10 @@ struct hx_http_url {
 	bool is_tls;
 	struct hx_endpoint endpoint;
 	struct hapax_bytes authority;
-	struct hapax_bytes path; /* without the slashes at its end */
+	struct hapax_bytes path; /* without trailing slashes */
 };
 
-/* False after writing why it is none, in words that follow the text. */
+/* False: it also writes what is wrong, in words that follow the text. */
 bool hx_http_url_parse(
 	const char *text, struct hx_http_url *ret_url, char why[HX_HTTP_URL_WHY_SIZE]);
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls.c - TLS by OpenSSL, over the network seam.
+ * tls.c - TLS with OpenSSL, over the network seam.
  *
- * A BIO of our own reads and writes through the seam, so OpenSSL makes no system
- * call of its own. A close without close_notify is an error, because it may be
- * somebody cutting a message short.
+ * A custom BIO reads and writes through the seam, so OpenSSL makes no system calls itself. A close
+ * without close_notify is an error, because an attacker may have truncated a message.
  */
 #include "net/tls/tls.h"
 
@@ -28,7 +27,7 @@ struct hx_tls {
 	/* For the BIO, during a call. */
 	const struct hx_net *net;
 	int fd;
-	int seam_errno; /* what the seam said last, if it failed for good */
+	int seam_errno; /* the last permanent error of the seam */
 	bool wants_out;
 	bool is_server;
 	bool has_looked; /* for a client's certificate */
@@ -92,14 +91,14 @@ const BIO_METHOD *hx_tls_seam(void)
 	return seam_method;
 }
 
-/* Whom the certificate must name. */
+/* Set the name that the certificate must have. */
 static bool expect(SSL *ssl, const char *host)
 {
 	X509_VERIFY_PARAM *parameters = SSL_get0_param(ssl);
-	char name[HX_HOST_SIZE_MAX + 1]; /* OpenSSL copies it, but will not have it const */
+	char name[HX_HOST_SIZE_MAX + 1]; /* OpenSSL copies it, but does not accept const */
 
 	X509_VERIFY_PARAM_set_hostflags(parameters, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
-	/* Digits: an address, which has no name to announce. */
+	/* An address in digits has no name to announce. */
 	if (X509_VERIFY_PARAM_set1_ip_asc(parameters, host) == 1)
 		return true;
 	ERR_clear_error();
@@ -161,7 +160,7 @@ static void explain(struct hx_tls *tls)
 	ERR_clear_error();
 }
 
-/* What a call that did not succeed means, as the seam would say it. */
+/* Translate a failed call to an error of the seam. */
 static ssize_t translate(struct hx_tls *tls, int code)
 {
 	switch (SSL_get_error(tls->ssl, code)) {
@@ -186,7 +185,7 @@ static void enter(struct hx_tls *tls, const struct hx_net *net, int fd)
 	ERR_clear_error();
 }
 
-/* As RFC 4514 writes it, or nothing: a part of a name would be another name. */
+/* In the form of RFC 4514, or nothing: part of a name would be a different name. */
 static bool write_subject(const X509 *certificate, char subject[HX_TLS_SUBJECT_SIZE])
 {
 	BIO *text = BIO_new(BIO_s_mem());
@@ -203,8 +202,8 @@ static bool write_subject(const X509 *certificate, char subject[HX_TLS_SUBJECT_S
 }
 
 /*
- * Once the handshake is done: who is it? False: there was no memory for that. Nobody may
- * take it for a client without a certificate then.
+ * After the handshake: identify the client. False: out of memory. The client must then not pass for
+ * one without a certificate.
  */
 static bool look_at_client(struct hx_tls *tls)
 {
@@ -247,7 +246,7 @@ ssize_t hx_tls_send(
 	count = code > 0 ? code : translate(tls, code);
 	if (!look_at_client(tls))
 		return -ENOMEM;
-	/* The peer has said goodbye: nothing can be sent any more. */
+	/* The peer has sent close_notify: nothing can be sent. */
 	return count == 0 ? -EPIPE : count;
 }
 
@@ -256,7 +255,7 @@ bool hx_tls_shutdown(struct hx_tls *tls, const struct hx_net *net, int fd)
 	bool waits = false;
 
 	enter(tls, net, fd);
-	/* Before the end of the handshake there is nobody to tell. */
+	/* Before the end of the handshake there is no peer to notify. */
 	if (SSL_is_init_finished(tls->ssl) == 1) {
 		int code = SSL_shutdown(tls->ssl);
 
@@ -284,9 +283,9 @@ bool hx_tls_is_ready(const struct hx_tls *tls)
 bool hx_tls_has_pending(const struct hx_tls *tls)
 {
 	/*
-	 * Of a record that was decrypted. SSL_has_pending() would count a record of which a
-	 * part has come, too, and whoever sends no more would have us ask for ever. There is no
-	 * third kind: OpenSSL does not read ahead unless it is told to.
+	 * Bytes of a decrypted record. SSL_has_pending() would also count an incomplete record, and
+	 * a peer that sends no more would keep us asking forever. There is no third kind: OpenSSL
+	 * does not read ahead by default.
 	 */
 	return SSL_pending(tls->ssl) > 0;
 }

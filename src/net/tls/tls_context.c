@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls_context.c - what connections share: certificates, authorities, what is allowed.
+ * tls_context.c - shared state of connections: certificates, authorities, allowed protocols.
  *
- * TLS 1.2 with forward secrecy and authenticated ciphers, and 1.3. Renegotiation and
- * compression are off. A server that asks for certificates gives no tickets: with one, a
- * client could come back for hours without showing a certificate that has expired since.
+ * TLS 1.2 with forward secrecy and authenticated ciphers, and 1.3. Renegotiation and compression
+ * are off. A server that requests certificates issues no tickets: with one, a client could
+ * reconnect for hours although its certificate has expired since.
  */
 #include "net/tls/tls.h"
 
@@ -21,7 +21,7 @@
 #include "base/error.h"
 #include "net/tls/tls_private.h"
 
-/* Of TLS 1.2; 1.3 has nothing else. */
+/* For TLS 1.2; 1.3 has nothing else. */
 #define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20:!aNULL"
 
 const char *hx_tls_take_reason(void)
@@ -37,7 +37,7 @@ const char *hx_tls_take_reason(void)
 	return reason == NULL ? "no reason given" : reason;
 }
 
-/* A key that is locked by a password would have OpenSSL ask for it on the terminal. */
+/* For a key with a password, OpenSSL would ask on the terminal. */
 static int no_password(char *text, int size, int is_written, void *context)
 {
 	(void)text;
@@ -137,7 +137,7 @@ enum hapax_status hx_tls_client_context_new(
 
 /* ------------------------------------------------------------------ servers */
 
-/* A client that names protocols, but not this one, would not understand a word. */
+/* A client that lists protocols without this one would not understand it. */
 static int select_http(
 	SSL *ssl, const unsigned char **ret_name, unsigned char *ret_size,
 	const unsigned char *offered, unsigned offered_size, void *context)
@@ -158,7 +158,7 @@ static int select_http(
 	return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-/* Clients are told whose certificates are taken, so that they find the right one. */
+/* Tell clients which authorities are accepted, so that they choose the right certificate. */
 static enum hapax_status ask_clients(
 	SSL_CTX *ssl, const struct hx_tls_options *options, struct hapax_error *err)
 {
@@ -193,7 +193,7 @@ static enum hapax_status serve(
 			err, HAPAX_ERR_INVALID, 0, "OpenSSL has none of the ciphers: %s",
 			hx_tls_take_reason());
 	(void)SSL_CTX_set_options(ssl, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
-	/* What is needed to come back is in the ticket: nothing is kept for those who do not. */
+	/* The ticket contains everything needed to resume: the server keeps no sessions. */
 	(void)SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
 	if (options->is_http)
 		SSL_CTX_set_alpn_select_cb(ssl, select_http, NULL);
@@ -229,7 +229,7 @@ SSL_CTX *hx_tls_context_take(struct hx_tls_context *context)
 {
 	SSL_CTX *ssl;
 
-	/* Under the lock nobody can free the last one between look and reference. */
+	/* Under the lock, no other thread can free the last one between read and reference. */
 	hx_lock_acquire(&context->lock);
 	ssl = context->ssl;
 	(void)SSL_CTX_up_ref(ssl);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls_none.c - what stands in for TLS in a build without OpenSSL's libssl.
+ * tls_none.c - stubs for a build without OpenSSL's libssl.
  */
 #include "net/tls/tls.h"
 
