@@ -258,9 +258,8 @@ static void reroute(struct hx_outage_forward *forward)
 }
 
 /*
- * A completion may arrive after its lapsed claim was settled. If the journal granted the token
- * and the key has not run since, keep the result. The other operations of the run have their
- * answers.
+ * A completion may arrive after its lapsed claim was settled. If this process granted the token
+ * and the key has not run since, keep the result. The other operations have their answers.
  */
 static void keep_late_results(struct hx_outage_forward *forward)
 {

@@ -264,7 +264,7 @@ uint64_t hx_postgres_answer_holder(const PGresult *result, int row, size_t *ret_
 
 /* ---------------------------------------------------------------- claim and completion of a run */
 
-/* The number at that place in a value of count numbers. False: another type, or too short. */
+/* The number at that place in a value of count numbers. False: another type, or below min. */
 static bool packed_number(
 	const PGresult *result, int count, int place, int64_t min, int64_t *ret_number)
 {

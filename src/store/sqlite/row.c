@@ -59,7 +59,7 @@ static int64_t read_time_or_never(sqlite3_stmt *statement, enum column column)
 	return sqlite3_column_int64(statement, (int)column);
 }
 
-/* Read at most size_max bytes, or none for NULL; returns their number. */
+/* Copy at most size_max bytes, or none for NULL; *ret_size is their number. */
 static int read_into(
 	sqlite3_stmt *statement, enum column column, unsigned char *target, size_t size_max,
 	size_t *ret_size, bool *valid)

@@ -208,8 +208,8 @@ enum hapax_status hx_sqlite_connection_open(
 }
 
 /*
- * Query or switch the journal mode; returns the resulting one. *ret_is_removed: a commit removes
- * the journal.
+ * Query or switch the journal mode, and set is_wal to the result. *ret_is_removed: a commit
+ * removes the journal.
  */
 static int journal_mode(
 	struct hx_sqlite_connection *connection, const char *sql, bool *ret_is_removed)

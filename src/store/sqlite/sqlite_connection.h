@@ -67,7 +67,7 @@ enum hapax_status hx_sqlite_connection_accept(
 	struct hx_sqlite_connection *connection, bool switch_mode, struct hapax_error *err);
 
 /*
- * Turn the syncing of commits off or on: for data that a power cut may lose. Only in write-ahead
+ * Stop or resume the syncing of commits, for data that a power cut may lose. Only in write-ahead
  * mode; with a rollback journal an unsynced commit may cost the database. A joined connection
  * keeps its owner's setting.
  */
