@@ -5,7 +5,7 @@
  * Publishing: the caller sends messages one after the other and reads the broker's answers frame by
  * frame. An answer is an ack or nack, for one message or all up to a number, or a message that came
  * back because no queue matched. The connection lists the unanswered messages;
- * hx_rabbit_take_sent() takes from it those that an event answers:
+ * hx_rabbit_take_sent() takes from it the ones that an event answers:
  *
  *	hx_rabbit_open(&rabbit, &place, 5000, &err);
  *	hx_rabbit_confirm(&rabbit, &err);

@@ -53,7 +53,7 @@ struct hx_outbox_row {
 	struct hapax_bytes payload;
 
 	/* For the relay. */
-	unsigned wave; /* how many rows of its key stand before it */
+	unsigned wave; /* how many rows of its key come before it */
 	enum hx_outbox_outcome outcome;
 	bool is_awaited; /* handed over by the sink, without an answer yet */
 	bool is_parked;

@@ -43,7 +43,7 @@ static void leave_out(struct hapax_answer *answer)
 	answer->result.body = hx_bytes(NULL, 0);
 }
 
-/* The run owns the bytes of answer: copy them, or omit those that do not fit. */
+/* The run owns the bytes of answer: copy the ones that fit. */
 static void keep_answer(struct hapax_call *call, const struct hapax_answer *answer)
 {
 	struct hapax_answer *kept = &call->answer;

@@ -59,7 +59,7 @@ struct http_sink {
 	struct slot slots[CALLS_MAX];
 	size_t slot_count; /* created so far */
 	size_t busy;
-	size_t first;   /* row to start with, after those that found no service */
+	size_t first;   /* row to start with, after rows that found no service */
 	bool has_taken; /* the service accepted an event in this call */
 	/* Rows answered with 502 to 504 since the last accepted event; when full, sending stops. */
 	struct hx_outbox_row *doubtful[CALLS_MAX];

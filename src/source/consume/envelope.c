@@ -58,7 +58,7 @@ struct hapax_bytes hx_envelope_header(const struct hx_envelope *envelope, const 
 	return hx_bytes(NULL, 0);
 }
 
-/* The event reader decodes values as in HTTP: encode those that it would change. */
+/* The event reader decodes values as in HTTP: encode the ones that it would change. */
 static bool needs_encoding(struct hapax_bytes value)
 {
 	return value.size > 0 &&

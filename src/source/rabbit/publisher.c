@@ -7,7 +7,7 @@
  * there is no such exchange, and by default goes there unconfirmed. If the connection is lost
  * before the confirmation, the letter is sent again: there may be two.
  *
- * A letter keeps its properties and typed headers, except those that would act again: expiration
+ * A letter keeps its properties and typed headers, except any that would act again: expiration
  * (it would vanish), user id (the broker checks it), CC and BCC (other queues would get it),
  * x-delivery-count (of the old queue).
  */

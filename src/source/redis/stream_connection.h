@@ -2,7 +2,7 @@
 /*
  * stream_connection.h - one connection to a Redis server: commands and replies, in order.
  *
- * It connects by itself, and reconnects with a growing delay. It identifies itself, and is then ready.
+ * It connects by itself, and reconnects with a growing delay. It identifies itself, then is ready.
  * Each command gets one reply, or its sender learns that the line was lost.
  *
  * Threads: the reactor's.

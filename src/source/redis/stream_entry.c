@@ -238,7 +238,7 @@ static enum hapax_status write_member(struct hapax_buf *out, const struct hapax_
 	return status == HAPAX_OK ? hx_buf_append(out, "\"", 1) : status;
 }
 
-/* One object of all fields, without those that were added to a dead letter. */
+/* One object of all fields, without the fields added to a dead letter. */
 static bool make_object(struct hx_redis_entry *entry)
 {
 	struct hapax_message *message = &entry->message_.message;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream_reader.c - the line that reads new entries, and those that other members left behind.
+ * stream_reader.c - the line that reads new entries, and the ones left by other members.
  *
  * One command at a time: XAUTOCLAIM while a sweep is due, otherwise XREADGROUP, which waits at the
  * server. A missing group is created, at the start and whenever it disappears.
@@ -392,7 +392,7 @@ static void on_ready(struct hx_redis_line *line)
 	if (reader->count == 0)
 		reader->count = COUNT_FIRST;
 	reader->needs_group = true;
-	/* Sweep entries whose delivery was lost, and those that other members left. */
+	/* Sweep entries whose delivery was lost, or that other members left. */
 	memcpy(reader->cursor, "0-0", 4);
 	/* Our name is unique: entries of our earlier process need not wait for min_idle. */
 	if (source->has_instance && !reader->has_begun)

@@ -142,7 +142,7 @@ static const struct hx_redis_entry *entry_of(const struct hapax_publication *pub
 	return message.entry;
 }
 
-/* Put its original fields, and those that the consumer adds. */
+/* Put its original fields, and the consumer's own. */
 static size_t put_fields(
 	struct hx_redis_writer *writer, const struct hapax_publication *publication,
 	bool counts_only)
