@@ -291,7 +291,7 @@ void hx_redis_cluster_child_done(struct hx_redis_client *client, struct hx_redis
 	}
 	if (follower != NULL) {
 		begin_child(client, follower);
-		/* The right moment to send is unknown here. */
+		/* Which link must send is unknown here. */
 		hx_reactor_post(&client->reactor, &client->arrived);
 	}
 	parent_step(client, parent);
