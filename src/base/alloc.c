@@ -2,8 +2,8 @@
 /*
  * alloc.c - heap and pages behind one seam.
  *
- * A heap allocation costs one counter update and one test beyond malloc; so does a
- * free. Counters are relaxed: they are statistics, and exact when nobody else runs.
+ * A heap allocation costs one counter update and one test beyond malloc; so does a free. Counters
+ * are relaxed: they are statistics, and exact when no other thread runs.
  *
  *  (1) heap_made - heap_freed is the number of live heap allocations.
  *  (2) heap_made + asked_besides is the number of requests, failed ones included.
@@ -24,12 +24,12 @@
 static struct hx_allocator allocator = {malloc, realloc, free};
 static bool allocator_hooked;
 
-/* Apart, so that a thread that frees does not slow down one that allocates. */
+/* Separate, so that a thread that frees does not slow down one that allocates. */
 static _Alignas(64) _Atomic uint64_t heap_made;
 static _Alignas(64) _Atomic uint64_t heap_freed;
 static _Alignas(64) _Atomic uint64_t asked_besides;
 
-/* How many requests until one fails; at 1 it is the next, below that it is past. */
+/* Requests until one fails; 1: the next one, below 1: past. */
 static _Atomic int64_t fail_left;
 static _Atomic bool fail_forever;
 static _Alignas(64) _Atomic bool fail_armed;
@@ -52,7 +52,7 @@ bool hx_alloc_hook(const struct hx_allocator *host)
 void hx_alloc_keep_little(void)
 {
 #ifdef M_MMAP_THRESHOLD
-	/* To set one ends that both grow with what is freed. */
+	/* Setting one of them stops the growth of both with freed sizes. */
 	(void)mallopt(M_MMAP_THRESHOLD, 256 * 1024);
 	(void)mallopt(M_TRIM_THRESHOLD, 1024 * 1024);
 #endif
@@ -156,8 +156,8 @@ static void *map_reserved(size_t bytes)
 }
 
 /*
- * The kernel makes huge pages only where a whole aligned one fits, and mmap aligns
- * to small pages: map one huge page more than asked and give the ends back.
+ * The kernel makes huge pages only where a whole aligned one fits, and mmap aligns to small pages:
+ * map one extra huge page and return the ends.
  */
 static void *map_reserved_aligned(size_t bytes)
 {
@@ -230,8 +230,8 @@ void hx_alloc_pages_decommit(void *at, size_t bytes)
 	failed = madvise(at, bytes, MADV_DONTNEED);
 	assert(!failed);
 	/*
-	 * Splitting a mapping can fail when the process has too many of them. The
-	 * memory is back with the kernel by now; only the trap for stray access is lost.
+	 * Splitting a mapping can fail when the process has too many of them. The kernel already
+	 * has the memory back; only the trap for stray access is lost.
 	 */
 	(void)mprotect(at, bytes, PROT_NONE);
 }

@@ -2,9 +2,9 @@
 /*
  * alloc.h - the allocation seam: heap and pages, and the failures of both.
  *
- * Every allocation of the library goes through here, so that a host can bring its
- * own allocator and a test can make the n-th one fail. A heap pointer from here
- * goes back through hx_free(), never free().
+ * Every allocation of the library goes through here, so that a host can use its own allocator and a
+ * test can make the n-th one fail. A heap pointer from here goes back through hx_free(), never
+ * free().
  *
  * Threads: any. Fork: nothing to do.
  */
@@ -17,7 +17,7 @@
 
 #include "base/macros.h"
 
-/* What a host gives in place of malloc(3) and its kin; same contracts. */
+/* The host's replacements for malloc(3) and related functions; same contracts. */
 struct hx_allocator {
 	void *(*malloc)(size_t size);
 	void *(*realloc)(void *ptr, size_t size);
@@ -25,13 +25,13 @@ struct hx_allocator {
 };
 
 /*
- * Take host (copied) for everything from now on. Works once, and only before
- * the first allocation, because a pointer must be freed where it came from; false
- * otherwise. Threads: call it before others use the library.
+ * Use host (copied) for everything from now on. Works once, and only before the first allocation,
+ * because a pointer must be freed where it came from; false otherwise. Threads: call it before
+ * other threads use the library.
  */
 bool hx_alloc_hook(const struct hx_allocator *host);
 
-/* NULL: no memory. A size of 0 gives a pointer that can be freed. */
+/* NULL: out of memory. A size of 0 returns a pointer that can be freed. */
 __attribute__((malloc, warn_unused_result)) void *hx_alloc(size_t size);
 
 /* Zeroed; NULL also when count * size overflows. */
@@ -44,16 +44,16 @@ __attribute__((warn_unused_result)) void *hx_realloc(void *ptr, size_t size);
 void hx_free(void *ptr);
 
 /*
- * Have malloc(3) give what is large back to the system when it is freed. Else glibc keeps up to
- * 64 MiB in each thread that has had some, and a limit on what is held says little about
- * what is resident. For a program: a library leaves its host's malloc as it is. Before threads.
+ * Make malloc(3) return large memory to the system when it is freed. Otherwise glibc keeps up to 64
+ * MiB in each thread that used some, and a limit on held memory says little about resident memory.
+ * For programs only: a library does not change its host's malloc. Call it before threads start.
  */
 void hx_alloc_keep_little(void);
 
 /*
- * Pages: reserve address space, then commit parts of it as they are needed; what
- * was committed never moves. All sizes and addresses are multiples of the page
- * size; HX_PAGES_STEP is one on every machine, 64 KiB pages included.
+ * Pages: reserve address space, then commit parts of it as they are needed; committed memory never
+ * moves. All sizes and addresses are multiples of the page size; HX_PAGES_STEP is one on every
+ * machine, 64 KiB pages included.
  */
 enum { HX_PAGES_STEP = 64 * 1024, HX_PAGES_HUGE_SIZE = 2 * 1024 * 1024 };
 
@@ -71,19 +71,19 @@ __attribute__((warn_unused_result)) void *hx_alloc_pages_reserve(size_t bytes);
 __attribute__((warn_unused_result)) int hx_alloc_pages_commit(
 	void *at, size_t bytes, unsigned flags);
 
-/* Have the memory of committed pages there before it is touched. A hint; what they hold stays. */
+/* Populate committed pages before they are touched. A hint; their contents stay. */
 void hx_alloc_pages_populate(void *at, size_t bytes);
 
 /*
- * Give the memory of committed pages back; they stay usable and read as zeros.
- * Cheaper to take back than what was decommitted.
+ * Return the memory of committed pages; they stay usable and read as zeros. Reusing them is cheaper
+ * than after a decommit.
  */
 void hx_alloc_pages_discard(void *at, size_t bytes);
 
-/* Give the memory back and keep the address space; it faults when touched again. */
+/* Return the memory and keep the address space; it faults when touched again. */
 void hx_alloc_pages_decommit(void *at, size_t bytes);
 
-/* Give the address space back as well. NULL is allowed. */
+/* Return the address space as well. NULL is allowed. */
 void hx_alloc_pages_release(void *at, size_t bytes);
 
 /*
@@ -93,10 +93,10 @@ void hx_alloc_pages_release(void *at, size_t bytes);
  */
 void hx_alloc_fail_at(uint64_t nth, int forever);
 
-/* How many allocations were asked for so far, failed ones included. */
+/* Number of allocations requested so far, including failed ones. */
 uint64_t hx_alloc_count(void);
 
-/* How many heap allocations live now. Exact when no other thread allocates. */
+/* Number of live heap allocations. Exact when no other thread allocates. */
 int64_t hx_alloc_live(void);
 
 #endif

@@ -8,7 +8,9 @@ int64_t hx_backoff(int64_t first, int64_t last, uint64_t failures, uint64_t rand
 	int64_t span = last, wait;
 
 	assert(first > 0 && last > 0);
-	/* Shifting last to the right instead of first to the left cannot overflow. */
+	/*
+	 * Shifting last right instead of first left cannot overflow.
+	 */
 	if (failures < 63 && first <= last >> failures)
 		span = first << failures;
 	wait = span - (int64_t)(random % ((uint64_t)span / 2 + 1));

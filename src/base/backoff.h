@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * backoff.h - how long to wait before the next attempt.
+ * backoff.h - the wait before the next attempt.
  *
  * The wait doubles with each failure in a row, from first up to last, and is random between
  * its half and its whole. The random half spreads out clients that failed at the same

@@ -2,9 +2,9 @@
 /*
  * banned.h - functions that are easy to get wrong do not compile here.
  *
- * The build puts this in front of every file with -include. The headers that
- * declare the functions come first, so that only calls are hit. Instead of what is
- * banned: hx_buf_*, snprintf, hx_clock_*, hx_random_*, strtol with a check.
+ * The build puts this in front of every file with -include. The headers that declare the functions
+ * come first, so that only calls are hit. Use these instead: hx_buf_*, snprintf, hx_clock_*,
+ * hx_random_*, strtol with a check.
  */
 #ifndef HX_BANNED_H
 #define HX_BANNED_H
@@ -52,7 +52,7 @@
 #undef asctime_r
 #define asctime_r(...) HX_BANNED(asctime_r)
 
-/* They go round the seams for time and randomness. */
+/* They bypass the seams for time and randomness. */
 #undef time
 #define time(...) HX_BANNED(time)
 #undef rand
@@ -64,7 +64,7 @@
 #undef srandom
 #define srandom(...) HX_BANNED(srandom)
 
-/* They cannot say that the text was no number, or that the name was taken. */
+/* They cannot report that the text was not a number, or that the name was taken. */
 #undef atoi
 #define atoi(...) HX_BANNED(atoi)
 #undef atol

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * budget.h - an amount of memory or disk that many may use together.
+ * budget.h - an amount of memory or disk that many users share.
  *
- * take() asks before it uses and may be refused. note() records a use that cannot be
- * refused any more, so `used` may exceed `max` by what was noted. give() returns either;
- * returning more than was taken is an error of the program and stops it.
+ * take() asks before use and may be refused. note() records a use that cannot be refused, so `used`
+ * may exceed `max` by the noted amount. give() returns either; returning more than was taken is an
+ * error of the program and stops it.
  *
  * Work that is begun must be able to end: new work stops at three quarters
  * (hx_budget_is_full()), and the last quarter is for the answers to old work.
@@ -24,10 +24,10 @@
 struct hx_budget {
 	_Atomic size_t used;
 	_Atomic size_t max;       /* 0: no limit */
-	struct hx_budget *parent; /* whatever is taken here is taken there, too; NULL: none */
+	struct hx_budget *parent; /* every take also takes from it; NULL: none */
 };
 
-/* Takes zeros. A smaller max than before takes nothing from anybody. */
+/* Takes zeros. A smaller max than before takes nothing back. */
 static inline void hx_budget_limit(struct hx_budget *budget, size_t max)
 {
 	atomic_store_explicit(&budget->max, max, memory_order_relaxed);
@@ -60,7 +60,7 @@ static inline void hx_budget_give(struct hx_budget *budget, size_t size)
 	}
 }
 
-/* Whether a take of size would succeed now. */
+/* Would a take of size succeed now? */
 static inline bool hx_budget_has_room(const struct hx_budget *budget, size_t size)
 {
 	for (; budget != NULL; budget = budget->parent) {
@@ -73,7 +73,7 @@ static inline bool hx_budget_has_room(const struct hx_budget *budget, size_t siz
 	return true;
 }
 
-/* False: nothing was taken. Two calls at a time that fit only alone may both be refused. */
+/* False: nothing was taken. Two concurrent calls that fit only alone may both be refused. */
 static inline bool hx_budget_take(struct hx_budget *budget, size_t size)
 {
 	hx_budget_note(budget, size);
@@ -83,7 +83,7 @@ static inline bool hx_budget_take(struct hx_budget *budget, size_t size)
 	return false;
 }
 
-/* Whether three quarters are used: then no new work is begun. */
+/* Are three quarters used? Then no new work begins. */
 static inline bool hx_budget_is_full(const struct hx_budget *budget)
 {
 	for (; budget != NULL; budget = budget->parent) {
@@ -95,7 +95,7 @@ static inline bool hx_budget_is_full(const struct hx_budget *budget)
 	return false;
 }
 
-/* The most that one of many users should take: an eighth; SIZE_MAX without a limit. */
+/* The maximum share of one of many users: an eighth; SIZE_MAX without a limit. */
 static inline size_t hx_budget_share(const struct hx_budget *budget)
 {
 	size_t max = budget == NULL ? 0 : hx_budget_max(budget);

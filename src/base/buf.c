@@ -39,7 +39,7 @@ void hx_buf_init_budget(struct hapax_buf *buf, size_t size_max, struct hx_budget
 	*buf = (struct hapax_buf){.size_max = size_max, .budget = budget};
 }
 
-/* Of a buffer with so much memory, what its budget knows of. */
+/* The bytes charged to the budget for this capacity. */
 static size_t charge(size_t capacity)
 {
 	return capacity <= HX_BUF_FREE_MAX ? 0 : capacity;

@@ -2,9 +2,9 @@
 /*
  * buf.h - owned bytes that grow up to a maximum.
  *
- * The maximum is given at init and is never exceeded, so whatever comes from
- * outside has a bound by construction. A failed append leaves the buffer as it
- * was. Clear keeps the memory: a buffer used again and again stops allocating.
+ * The maximum is given at init and is never exceeded, so input from outside is always bounded. A
+ * failed append leaves the buffer unchanged. Clear keeps the memory: a reused buffer stops
+ * allocating.
  *
  * Threads: one at a time.
  */
@@ -26,16 +26,16 @@ struct hapax_buf {
 	size_t size;
 	size_t capacity;
 	size_t size_max;
-	struct hx_budget *budget; /* that memory is taken from; NULL: none */
+	struct hx_budget *budget; /* charged for the memory; NULL: none */
 };
 
-/* A buffer with at most so many bytes takes nothing from its budget: counting would cost more. */
+/* A buffer with at most this many bytes is not charged to its budget: counting would cost more. */
 enum { HX_BUF_FREE_MAX = 1024 };
 
 /* Allocates nothing. */
 void hx_buf_init(struct hapax_buf *buf, size_t size_max);
 
-/* The same; its memory is taken from budget, and a growth that is refused there is NO_MEMORY. */
+/* The same; its memory is charged to budget, and a refused growth is NO_MEMORY. */
 void hx_buf_init_budget(struct hapax_buf *buf, size_t size_max, struct hx_budget *budget);
 
 /* Free the memory; the buffer is empty afterwards and may be used again. */

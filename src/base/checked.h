@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * checked.h - arithmetic that says when it overflows.
+ * checked.h - arithmetic that reports overflow.
  *
  * Each returns true when the exact result does not fit; *ret then holds the
  * wrapped value and must not be used. Sizes from outside, and times plus

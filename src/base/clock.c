@@ -57,7 +57,7 @@ static void refresh_offset(
 		       &boot_clock->offset_ns, &known, offset, memory_order_relaxed,
 		       memory_order_relaxed))
 		continue;
-	/* Release: who sees the new time also sees an offset, on the first call too. */
+	/* Release: a thread that sees the new time also sees an offset, even on the first call. */
 	atomic_store_explicit(
 		&boot_clock->refresh_at_ns, coarse_ns + BOOT_OFFSET_REFRESH_S * HX_NS_PER_S,
 		memory_order_release);

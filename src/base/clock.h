@@ -2,10 +2,9 @@
 /*
  * clock.h - the clock seam: the system's clock, a virtual one, UTC text.
  *
- * Time reaches the library through struct hapax_clock only; this is the one place
- * that asks the kernel. hapax_clock_system()'s boot_ms is CLOCK_BOOTTIME itself, so
- * that all processes on a machine agree. For hot paths of a store that one process
- * has alone there is hx_clock_cheap().
+ * Time reaches the library through struct hapax_clock only; this is the one place that asks the
+ * kernel. hapax_clock_system()'s boot_ms is CLOCK_BOOTTIME itself, so that all processes on a
+ * machine agree. hx_clock_cheap() is for hot paths of a store that belongs to one process.
  *
  * Threads: any.
  */
@@ -26,22 +25,21 @@
 int64_t hx_clock_mono_ns(void);
 
 /*
- * All zeros is what a clock's boot_id() gives when the boot is not known, as in a
- * container without /proc. Two unknown boots are not the same boot: compare boot
- * ids with hx_clock_boot_id_equal(), which is false when either is unknown.
+ * A clock's boot_id() returns all zeros if the boot is unknown, as in a container without /proc.
+ * Two unknown boots are not the same boot: compare boot IDs with hx_clock_boot_id_equal(), which is
+ * false if either is unknown.
  */
 bool hx_clock_boot_id_is_known(const unsigned char boot_id[HAPAX_BOOT_ID_SIZE]);
 bool hx_clock_boot_id_equal(
 	const unsigned char a[HAPAX_BOOT_ID_SIZE], const unsigned char b[HAPAX_BOOT_ID_SIZE]);
 
 /*
- * The clock to use in place of clock where a reading may cost next to nothing and
- * nobody else's are compared with it: the system's with a cheap boot_ms, or clock
- * itself if that is another one. The cheap boot_ms never goes back and never runs
- * ahead of CLOCK_BOOTTIME, but it may be late, by a timer tick (1 to 10 ms) always
- * and by the length of a suspend for up to a second after waking. Late is the safe
- * side within one process: leases and records end late, never early. Written where
- * others read them, such times would lie in the past for a process that is not late.
+ * A cheap replacement for clock, if its readings are not compared with other processes': the system
+ * clock with a cheap boot_ms, or clock itself if it is another one. The cheap boot_ms never goes
+ * back and never runs ahead of CLOCK_BOOTTIME. It may be late: always by a timer tick (1 to 10 ms),
+ * and by the length of a suspend for up to a second after waking. Late is safe within one process:
+ * leases and records end late, never early. Other processes would read such times as lying in the
+ * past.
  */
 const struct hapax_clock *hx_clock_cheap(const struct hapax_clock *clock);
 
@@ -59,7 +57,7 @@ struct hx_boot_clock {
 
 int64_t hx_boot_clock_ns(struct hx_boot_clock *boot_clock, hx_clock_read_fn *read);
 
-/* A clock that stands still until it is told otherwise, for tests and simulation. */
+/* A clock that stands still until it is advanced, for tests and simulation. */
 struct hx_virtual_clock {
 	_Atomic int64_t wall_ms;
 	_Atomic int64_t boot_ms;
@@ -76,7 +74,7 @@ const struct hapax_clock *hx_virtual_clock_clock(struct hx_virtual_clock *vc);
 /* Time passes: both readings grow by ms, which is not negative. */
 void hx_virtual_clock_advance(struct hx_virtual_clock *vc, int64_t ms);
 
-/* Somebody sets the wall clock, either way; boot_ms does not notice. */
+/* Sets the wall clock, in either direction; boot_ms does not change. */
 void hx_virtual_clock_set_wall(struct hx_virtual_clock *vc, int64_t wall_ms);
 
 /* A new boot id, boot_ms from 0, wall clock as it was. */

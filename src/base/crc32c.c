@@ -66,7 +66,7 @@ typedef uint32_t crc32c_fn(uint32_t crc, const void *data, size_t size);
 static crc32c_fn choose;
 static crc32c_fn *_Atomic chosen = choose;
 
-/* Stands in until the first call; threads that race here choose the same. */
+/* Used until the first call; threads that race here choose the same. */
 static uint32_t choose(uint32_t crc, const void *data, size_t size)
 {
 	crc32c_fn *best = hx_crc32c_x86_usable() ? hx_crc32c_x86 : hx_crc32c_table;

@@ -2,11 +2,10 @@
 /*
  * crc32c_x86.c - CRC-32C by the instruction of SSE 4.2.
  *
- * The instruction takes eight bytes a cycle but answers after three, so one chain
- * of them wastes two thirds. Three neighbouring blocks are therefore done side by
- * side, the later two from a register of zero, and joined afterwards: a register
- * value a followed by n zero bytes becomes a * x^(8n) modulo the polynomial, and
- * crc(a, block) = crc(a, zeros) ^ crc(0, block).
+ * The instruction takes eight bytes a cycle but answers after three, so one chain of them wastes
+ * two thirds. Three neighboring blocks are therefore done side by side, the later two from a
+ * register of zero, and joined afterwards: a register value a followed by n zero bytes becomes a *
+ * x^(8n) modulo the polynomial, and crc(a, block) = crc(a, zeros) ^ crc(0, block).
  *
  * The product is one carry-less multiplication of 32 by 32 bits. In the reversed
  * bit order its 63 bits stand one place low in 64, and reducing them with the crc
@@ -51,7 +50,7 @@ TARGET static inline uint64_t multiply(uint64_t value, uint32_t factor)
 	return (uint64_t)_mm_cvtsi128_si64(product);
 }
 
-/* Three neighbouring blocks of block_bytes each, which is a multiple of 8. */
+/* Three neighboring blocks of block_bytes each, which is a multiple of 8. */
 TARGET static inline uint64_t three_blocks(
 	uint64_t value, const unsigned char *bytes, size_t block_bytes, struct shift shift)
 {

@@ -2,9 +2,9 @@
 /*
  * error.h - fill in the caller's struct hapax_error.
  *
- * Messages are in the past tense, one line, with the thing in quotes; what the
- * operating system said is appended, so callers never spell it out themselves.
- * Nothing here allocates: it works when memory has run out.
+ * Messages are in the past tense, one line, with the thing in quotes; the operating system's text
+ * is appended, so callers never write it themselves. Nothing here allocates: it works when memory
+ * has run out.
  *
  * Threads: any.
  */

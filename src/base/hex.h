@@ -2,7 +2,7 @@
 /*
  * hex.h - bytes as lower-case hexadecimal digits.
  *
- * One form only: what decodes, encodes to the same text again.
+ * There is one form only: text that decodes is encoded to the same text again.
  *
  * Threads: any.
  */

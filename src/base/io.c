@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * io.c - the operating system's files, and what is built on any struct hx_io.
+ * io.c - the operating system's files, and functions on any struct hx_io.
  */
 #include "base/io.h"
 
@@ -65,7 +65,7 @@ static int system_open(void *context, const char *path, unsigned flags, mode_t m
 static int system_close(void *context, int file)
 {
 	(void)context;
-	/* Linux has closed it even when it says EINTR; again could hit another's file. */
+	/* Linux has closed it even after EINTR; a second close could hit another file. */
 	if (close(file) != 0 && errno != EINTR)
 		return -errno;
 	return 0;
@@ -322,7 +322,7 @@ int hx_io_write_full(
 
 		if (part < 0)
 			return (int)part;
-		/* No progress and no reason: better an error than a loop without end. */
+		/* No progress and no error: fail rather than loop forever. */
 		if (part == 0)
 			return -EIO;
 		assert((size_t)part <= size - done);
@@ -403,7 +403,7 @@ static int make_one(const struct hx_io *io, const char *path, mode_t mode)
 	if (failed == 0)
 		return 0;
 	/*
-	 * Not only EEXIST may mean that it is there: automounts and read-only file
+	 * Errors other than EEXIST may also mean that it exists: automounts and read-only file
 	 * systems refuse before they look.
 	 */
 	if (io->ops->stat_path(io->context, path, &st) != 0)
@@ -411,7 +411,7 @@ static int make_one(const struct hx_io *io, const char *path, mode_t mode)
 	return st.kind == HX_IO_DIRECTORY ? 0 : -ENOTDIR;
 }
 
-/* Also makes the parents; path is cut at each slash and mended again. */
+/* Also creates the parents; path is cut at each slash and restored. */
 static int make_all(const struct hx_io *io, char *path, mode_t mode)
 {
 	for (char *at = path; *at != '\0'; at++) {

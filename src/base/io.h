@@ -2,11 +2,10 @@
 /*
  * io.h - the file seam: all file access goes through a struct hx_io.
  *
- * hx_io_system() is the operating system. A crash test brings its own table, which
- * loses, tears and fails as disks do. Operations return 0 or a count, or a
- * negative errno; they never touch errno as a result. They do what the system call
- * does: EINTR is repeated inside, but a short read or write is returned short. Use
- * hx_io_read_full() and hx_io_write_full() unless you want that.
+ * hx_io_system() is the operating system. A crash test has its own table, which loses, tears and
+ * fails like a disk. Operations return 0 or a count, or a negative errno; they never touch errno as
+ * a result. They do what the system call does: they retry after EINTR, but return a short read or
+ * write as such. Use hx_io_read_full() and hx_io_write_full() unless you want that.
  *
  * A file is a small non-negative number whose meaning belongs to its struct hx_io.
  *
@@ -31,7 +30,7 @@ struct hapax_buf;
 enum hx_io_open_flag {
 	HX_IO_READ = 1 << 0,
 	HX_IO_WRITE = 1 << 1,
-	HX_IO_CREATE = 1 << 2,    /* make it if it is absent; use mode */
+	HX_IO_CREATE = 1 << 2,    /* create it if absent; use mode */
 	HX_IO_EXCLUSIVE = 1 << 3, /* with CREATE: -EEXIST if it is present */
 	HX_IO_TRUNCATE = 1 << 4,
 	HX_IO_DIRECT = 1 << 5, /* O_DIRECT: memory, offset and size are aligned */
@@ -69,8 +68,8 @@ struct hx_io_ops {
 	/* Replaces target if it is there. */
 	int (*rename)(void *context, const char *source, const char *target);
 	/*
-	 * Let two names, of files or directories, change places in one step. -EINVAL or -ENOSYS:
-	 * the file system cannot.
+	 * Exchange two names, of files or directories, in one step. -EINVAL or -ENOSYS: not
+	 * supported by the file system.
 	 */
 	int (*exchange)(void *context, const char *one, const char *other);
 	int (*unlink)(void *context, const char *path);
@@ -83,8 +82,8 @@ struct hx_io_ops {
 	/* In no order. 0, a negative errno, or what each returned. */
 	int (*list)(void *context, const char *path, hx_io_list_fn *each, void *arg);
 	/*
-	 * Lock the whole file against every other open of it, in this process too,
-	 * until close. Never waits: -EAGAIN when it is held. file is writable.
+	 * Lock the whole file against every other open of it, even in this process, until close.
+	 * Never waits: -EAGAIN if it is held. file must be writable.
 	 */
 	int (*lock)(void *context, int file);
 };
@@ -94,7 +93,7 @@ struct hx_io {
 	void *context; /* first argument of each operation */
 };
 
-/* The operating system's files. Borrowed, lives for ever. */
+/* The operating system's files. Borrowed, valid forever. */
 const struct hx_io *hx_io_system(void);
 
 /*
@@ -108,9 +107,9 @@ int hx_io_write_full(
 	const struct hx_io *io, int file, const void *data, size_t size, uint64_t offset);
 
 /*
- * Append the whole file to buf, which works for files of unknown size as in /proc.
- * LIMIT if it is larger than size_max or does not fit buf; else what
- * hx_error_status_of() says. On failure buf is as it was.
+ * Append the whole file to buf, which works for files of unknown size as in /proc. LIMIT if it is
+ * larger than size_max or does not fit buf; else see hx_error_status_of(). On failure buf is
+ * unchanged.
  */
 enum hapax_status hx_io_read_all(
 	const struct hx_io *io, const char *path, size_t size_max, struct hapax_buf *buf,
@@ -123,10 +122,10 @@ enum hapax_status hx_io_read_all(
 enum hapax_status hx_io_path_absolute(
 	struct hapax_bytes path, char *ret_path, size_t size, struct hapax_error *err);
 
-/* Does the path lie on a tmpfs or its like? False also when nobody knows. */
+/* Is the path on a tmpfs or similar? False also if unknown. */
 bool hx_io_path_is_in_memory(const char *path);
 
-/* Make a directory and its missing parents, all with mode. Present is fine. */
+/* Create a directory and its missing parents, all with mode. Present is fine. */
 enum hapax_status hx_io_make_folders(
 	const struct hx_io *io, const char *path, mode_t mode, struct hapax_error *err);
 

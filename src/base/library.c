@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * library.c - what concerns the library as a whole: its version, its allocator.
+ * library.c - the version and the allocator of the library.
  */
 #include <hapax/hapax.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limits.h - how large things may get, each with its reason.
+ * limits.h - size limits, each with its reason.
  *
- * Whatever can grow has its bound here. Units are in the names; MAX is refused
- * above, DEFAULT is what a setting of zero means.
+ * Everything that can grow has its limit here. Units are in the names; values above MAX are
+ * refused, DEFAULT is the meaning of a zero setting.
  */
 #ifndef HX_LIMITS_H
 #define HX_LIMITS_H
@@ -34,11 +34,11 @@ enum {
 	/* Four times what common servers accept as a whole header block. */
 	HX_RESULT_HEADERS_SIZE_MAX = 64 * 1024,
 
-	/* All that belongs to the largest record: scope, texts, headers, body; and 4 KiB to spare. */
+	/* All parts of the largest record: scope, texts, headers, body; and 4 KiB to spare. */
 	HX_RECORD_SIZE_MAX = 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX + HX_OWNER_SIZE_MAX +
 		HX_ERROR_TEXT_SIZE_MAX + HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT + 4096,
 
-	/* Parked records wait for a person; more than this nobody works through. */
+	/* Parked records wait for a person, who cannot work through more than this. */
 	HX_PARKED_MAX_DEFAULT = 10000,
 
 	/* Counters per scope and hour are held in memory; the rest counts as other. */
@@ -54,7 +54,7 @@ enum {
 /* Tokens pass through JSON and JavaScript, whose exact integers end here. */
 #define HX_TOKEN_MAX ((UINT64_C(1) << 53) - 1)
 
-/* 100 years of 365.25 days: "for ever" is a value of its own, this is a typo. */
+/* 100 years of 365.25 days: "forever" is a separate value, this is a typo. */
 #define HX_TTL_MS_MAX (36525 * HX_MS_PER_DAY)
 
 /* A day of retries, as most senders of webhooks make them. */
@@ -66,7 +66,7 @@ enum {
 /* Longer than common pauses (collector, disk, failover), short for a person. */
 #define HX_LEASE_MS_DEFAULT (INT64_C(30) * 1000)
 
-/* How far the wall clock is believed at once after a reboot; the rest is slewed. */
+/* Maximum step of the wall clock that is trusted after a reboot; the rest is slewed. */
 #define HX_CLOCK_STEP_MS_DEFAULT (7 * HX_MS_PER_DAY)
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * macros.h - what no function can do: count the members of an array, find what a member is in.
- * bytes.h, alloc.h, error.h and worker.h bring it along.
+ * macros.h - count the members of an array, find the struct of a member. bytes.h, alloc.h, error.h
+ * and worker.h include it.
  */
 #ifndef HX_MACROS_H
 #define HX_MACROS_H

@@ -2,11 +2,11 @@
 /*
  * memory_limit.c - how much memory this process may use.
  *
- * /proc/self/cgroup names the group of the process, as seen from the root of its cgroup
- * namespace: "0::/a/b" in v2, "4:memory:/a/b" in v1. Without a namespace of its own a
- * container sees the host's path there, which does not exist below its /sys/fs/cgroup;
- * the mount's root is then the container's own group. So every parent is looked at, up to
- * the mount's root, and what is missing is passed over.
+ * /proc/self/cgroup names the group of the process, as seen from the root of its cgroup namespace:
+ * "0::/a/b" in v2, "4:memory:/a/b" in v1. Without a namespace of its own a container sees the
+ * host's path there, which does not exist below its /sys/fs/cgroup; the mount's root is then the
+ * container's own group. So every parent is read, up to the mount's root, and missing ones are
+ * skipped.
  */
 #include "base/memory_limit.h"
 
@@ -85,7 +85,7 @@ static uint64_t group_limit(
 		int size = snprintf(
 			file, sizeof(file), "%s%s/%s", hierarchy->mount, path, hierarchy->file);
 
-		/* "max", in v2, is no number: no limit. */
+		/* "max", in v2, is not a number: no limit. */
 		if (size > 0 && (size_t)size < sizeof(file) && read_file(io, root, file, text) &&
 		    read_number(hapax_buf_bytes(text), &value))
 			limit = smaller(limit, value);
@@ -129,7 +129,7 @@ static uint64_t line_limit(
 		return 0;
 	memcpy(path, second + 1, path_size);
 	path[path_size] = '\0';
-	/* A group outside of the namespace: only the mount's root can be asked. */
+	/* A group outside of the namespace: only the mount's root can be read. */
 	if (strstr(path, "..") != NULL || strcmp(path, "/") == 0)
 		path[0] = '\0';
 	if (second == first + 1) {
@@ -186,7 +186,7 @@ uint64_t hx_memory_limit(const struct hx_io *io, const char *root)
 		const char *end = memchr(line, '\n', groups.size - at);
 		size_t size = end == NULL ? groups.size - at : (size_t)(end - line);
 
-		/* v1 says "no limit" with a number above what any machine has. */
+		/* v1 expresses "no limit" as a number larger than any machine's memory. */
 		limit = smaller(limit, line_limit(io, root, line, size, &text));
 		at += size + 1;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * owner.c - who we are, for people who read a record.
+ * owner.c - this host and process as text, for readers of a record.
  */
 #include "base/owner.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * owner.h - who we are, for people who read a record or ask who relays.
+ * owner.h - this host and process as text, for readers of records and relays.
  *
  * Threads: any.
  */

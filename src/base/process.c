@@ -26,7 +26,7 @@ pid_t hx_process_id(void)
 
 uint64_t hx_process_raise_descriptors(void)
 {
-	/* The system's own limit is far below, also where it says that there is none. */
+	/* The system's own limit is far below, even if it reports none. */
 	enum { DESCRIPTORS_MAX = 1 << 30 };
 	struct rlimit limit;
 
@@ -35,7 +35,7 @@ uint64_t hx_process_raise_descriptors(void)
 	if (limit.rlim_cur != limit.rlim_max) {
 		struct rlimit raised = {limit.rlim_max, limit.rlim_max};
 
-		/* Where a sandbox forbids it, what there is has to do. */
+		/* If a sandbox forbids it, the current limit must do. */
 		if (setrlimit(RLIMIT_NOFILE, &raised) == 0)
 			limit = raised;
 	}
@@ -85,7 +85,7 @@ static int add_descriptors(posix_spawn_file_actions_t *actions, const struct hx_
 
 	if (!failed)
 		failed = add_descriptor(actions, plan->stdin_fd, STDIN_FILENO);
-	/* Should it be a copy onto itself: that is how a spawn says "do not close this one". */
+	/* A copy onto itself tells spawn "do not close this one". */
 	if (!failed)
 		failed = add_descriptor(actions, plan->kept_fd, kept_number(plan->kept_fd));
 	return failed;
@@ -137,7 +137,7 @@ out_actions:
 	return failed;
 }
 
-/* Is variable, NAME=VALUE, one of those that are set anew? */
+/* Is variable, NAME=VALUE, one of those that are replaced? */
 static bool is_replaced(const char *variable, const char *const *set)
 {
 	size_t size = strcspn(variable, "=");
@@ -148,7 +148,7 @@ static bool is_replaced(const char *variable, const char *const *set)
 	return false;
 }
 
-/* Our environment with set in it, to be freed; NULL: no memory. */
+/* Our environment with set in it, to be freed; NULL: out of memory. */
 static const char **make_environment(const char *const *set)
 {
 	size_t count = 0, used = 0;

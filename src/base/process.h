@@ -2,7 +2,7 @@
 /*
  * process.h - the process seam: spawn, wait, and a lock that children inherit.
  *
- * Threads: any. Each child is waited for once, by whoever spawned it.
+ * Threads: any. The caller that spawned a child waits for it, once.
  */
 #ifndef HX_PROCESS_H
 #define HX_PROCESS_H
@@ -23,8 +23,8 @@ struct hx_process_end {
 pid_t hx_process_id(void);
 
 /*
- * Let this process have as many descriptors open as it may allow itself, and tell how many
- * that are. Children inherit it.
+ * Raise this process's limit of open descriptors as far as allowed, and return it. Children inherit
+ * it.
  */
 uint64_t hx_process_raise_descriptors(void);
 
@@ -32,17 +32,16 @@ uint64_t hx_process_raise_descriptors(void);
 uint64_t hx_process_address_bytes_max(void);
 
 /*
- * Run argv[0], found along PATH, with our environment and no signal blocked. argv
- * ends with NULL. stdout_fd and stderr_fd become the child's 1 and 2; -1 leaves
- * ours. INVALID when there is no such program, else by hx_error_status_of();
- * nothing was started then.
+ * Run argv[0], found along PATH, with our environment and no signal blocked. argv ends with NULL.
+ * stdout_fd and stderr_fd become the child's 1 and 2; -1 leaves ours. INVALID: there is no such
+ * program; else see hx_error_status_of(). Nothing was started then.
  */
 enum hapax_status hx_process_spawn(
 	const char *const argv[], int stdout_fd, int stderr_fd, pid_t *ret_pid,
 	struct hapax_error *err);
 
 enum hx_process_flag {
-	HX_PROCESS_GROUP = 1 << 0, /* the child leads a process group of its own */
+	HX_PROCESS_GROUP = 1 << 0, /* the child leads its own process group */
 };
 
 /*
@@ -52,10 +51,10 @@ enum hx_process_flag {
  */
 enum { HX_PROCESS_KEPT_FD = 1000 };
 
-/* What to start, and with what. Begin with HX_PROCESS_PLAN_INIT. */
+/* The program to start, and its setup. Begin with HX_PROCESS_PLAN_INIT. */
 struct hx_process_plan {
 	const char *const *argv; /* ends with NULL; argv[0] is found along PATH */
-	const char *const *set;  /* NAME=VALUE, over what our environment has; ends with NULL */
+	const char *const *set;  /* NAME=VALUE, overriding our environment; ends with NULL */
 	int stdin_fd;            /* the child's 0, 1 and 2; -1 leaves ours */
 	int stdout_fd;
 	int stderr_fd;
@@ -70,15 +69,15 @@ struct hx_process_plan {
 	}
 
 /*
- * As hx_process_spawn(). err->os_errno tells ENOENT, no such program, from what else
- * kept it from starting.
+ * As hx_process_spawn(). err->os_errno is ENOENT if there is no such program, and different for
+ * other causes.
  */
 enum hapax_status hx_process_start(
 	const struct hx_process_plan *plan, pid_t *ret_pid, struct hapax_error *err);
 
 /*
- * Send a signal, 0 for none, to pid or, with HX_PROCESS_GROUP in flags, to its group.
- * False: there is nobody to get it, or we may not.
+ * Send a signal, 0 for none, to pid or, with HX_PROCESS_GROUP in flags, to its group. False: there
+ * is no such process, or it is not permitted.
  */
 bool hx_process_signal(pid_t pid, int number, unsigned flags);
 
@@ -89,7 +88,7 @@ bool hx_process_signal(pid_t pid, int number, unsigned flags);
 enum hapax_status hx_process_poll(
 	pid_t pid, bool *ret_has_ended, struct hx_process_end *ret_end, struct hapax_error *err);
 
-/* Has pid, our child, been stopped since this was last asked? By which signal, or 0. */
+/* Has pid, our child, been stopped since the last call? Returns the signal, or 0. */
 int hx_process_stopped(pid_t pid);
 
 /*
@@ -103,15 +102,15 @@ enum hapax_status hx_process_wait(
 	pid_t pid, struct hx_process_end *ret_end, struct hapax_error *err);
 
 /*
- * flock(2), exclusive, without waiting; true when we hold it now. Unlike the lock
- * of hx_io_ops it is shared with children that inherit the descriptor. False with
- * errno EWOULDBLOCK: somebody else holds it.
+ * flock(2), exclusive, without waiting; true when we hold it now. Unlike the lock of hx_io_ops it
+ * is shared with children that inherit the descriptor. False with errno EWOULDBLOCK: another
+ * process holds it.
  */
 bool hx_file_lock(int fd);
 
 /*
- * Does somebody hold that lock? Asking disturbs nobody who asks at the same time. On
- * failure false with errno set, else errno is 0.
+ * Is that lock held? Concurrent callers do not disturb one another. On failure false with errno
+ * set, else errno is 0.
  */
 bool hx_file_is_locked(int fd);
 

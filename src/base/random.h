@@ -2,9 +2,9 @@
 /*
  * random.h - the randomness seam, and a deterministic generator beside it.
  *
- * hx_random_bytes() is for what others must not guess or repeat: hash keys,
- * attempt ids, UUIDs. struct hx_prng is for tests and benchmarks, where the same
- * seed must give the same run; it protects nothing.
+ * hx_random_bytes() is for values that must not be guessed or repeated: hash keys, attempt IDs,
+ * UUIDs. struct hx_prng is for tests and benchmarks, where the same seed must give the same run; it
+ * protects nothing.
  *
  * Threads: hx_random_* any; a struct hx_prng one at a time.
  * Fork: safe, nothing is buffered.
@@ -27,8 +27,8 @@ static inline uint64_t hx_random_u64(void)
 }
 
 /*
- * Make hx_random_bytes() repeatable from now on; 0 restores the kernel's. With
- * several threads the stream repeats but who gets which part does not.
+ * Make hx_random_bytes() repeatable from now on; 0 restores the kernel's. With several threads the
+ * stream repeats, but not which thread gets which part.
  */
 void hx_random_seed_for_tests(uint64_t seed);
 

@@ -13,7 +13,7 @@
 
 enum { HX_SHA1_SIZE = 20 };
 
-/* data may be NULL when size is 0. False: there is none on this machine, or no memory. */
+/* data may be NULL when size is 0. False: not available on this machine, or out of memory. */
 bool hx_sha1(const void *data, size_t size, unsigned char out[HX_SHA1_SIZE]);
 
 #endif

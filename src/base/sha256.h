@@ -2,8 +2,8 @@
 /*
  * sha256.h - SHA-256 by libcrypto: fingerprints and content keys.
  *
- * hx_sha256() is for bytes that are all there. struct hx_sha256 takes them piece
- * by piece and is meant to be kept: begin starts over without allocating.
+ * hx_sha256() is for bytes in one piece. struct hx_sha256 takes them piece by piece; keep it, since
+ * begin starts over without allocating.
  *
  * Threads: hx_sha256() any; a struct hx_sha256 one at a time.
  */
@@ -27,7 +27,7 @@ enum hapax_status hx_sha256_init(struct hx_sha256 *sha);
 /* Works on a struct of zeros, and twice. */
 void hx_sha256_done(struct hx_sha256 *sha);
 
-/* Drop what was fed so far and begin anew. hx_sha256_final() does it by itself. */
+/* Drop the input so far and begin again. hx_sha256_final() does it by itself. */
 void hx_sha256_reset(struct hx_sha256 *sha);
 
 /* data may be NULL when size is 0. */
@@ -39,7 +39,7 @@ void hx_sha256_final(struct hx_sha256 *sha, unsigned char out[HX_SHA256_SIZE]);
 /* The digest of data, which may be NULL when size is 0. */
 void hx_sha256(const void *data, size_t size, unsigned char out[HX_SHA256_SIZE]);
 
-/* For digests of secrets: takes as long wherever they differ. */
+/* For digests of secrets: takes constant time. */
 bool hx_sha256_equal(const unsigned char a[HX_SHA256_SIZE], const unsigned char b[HX_SHA256_SIZE]);
 
 #endif

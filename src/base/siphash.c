@@ -8,9 +8,8 @@
 #include <stdatomic.h>
 
 /*
- * What is left after the last whole word, 0 to 7 bytes, and the size on top. The
- * bytes before it are there to be read again: one load and a shift beat a copy of
- * unknown length.
+ * The 0 to 7 bytes after the last whole word, and the size on top. The bytes before them can be
+ * read again: one load and a shift beat a copy of unknown length.
  */
 static uint64_t last_word(const unsigned char *bytes, size_t size)
 {
@@ -81,7 +80,7 @@ static hash_lanes_fn *best_hash_lanes(void)
 static hash_lanes_fn choose;
 static hash_lanes_fn *_Atomic chosen = choose;
 
-/* Stands in until the first call; threads that race here choose the same. */
+/* Used until the first call; threads that race here choose the same. */
 static void choose(
 	const uint64_t key[2], const struct hx_siphash_lanes *lanes, size_t count, uint64_t *hashes)
 {

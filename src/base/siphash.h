@@ -2,9 +2,9 @@
 /*
  * siphash.h - SipHash-1-3, the keyed hash of the index.
  *
- * The key is secret and random per store, so that senders who choose their keys
- * cannot choose the buckets. One round per word and three at the end resist that;
- * it is no message authentication code.
+ * The key is secret and random per store, so that senders that choose their keys cannot choose the
+ * buckets. One round per word and three at the end are enough for that; it is not a message
+ * authentication code.
  *
  * Threads: any.
  */
@@ -85,7 +85,7 @@ static inline uint64_t hx_siphash13_words(
 
 	hx_siphash_word(&s, first);
 	hx_siphash_word(&s, second);
-	/* The last word holds what is left, and the size in its top byte. */
+	/* The last word holds the remaining bytes, and the size in its top byte. */
 	hx_siphash_word(&s, (UINT64_C(20) << 56) | scope);
 	return hx_siphash_end(&s);
 }
@@ -108,7 +108,7 @@ struct hx_siphash_lanes {
 	uint64_t scope[HX_SIPHASH_LANES];
 };
 
-/* hx_siphash13_20() of the first count lanes; several at once where the machine can. */
+/* hx_siphash13_20() of the first count lanes; several at once if the machine can. */
 void hx_siphash13_20_lanes(
 	const uint64_t key[2], const struct hx_siphash_lanes *lanes, size_t count,
 	uint64_t ret_hashes[HX_SIPHASH_LANES]);

@@ -18,7 +18,7 @@ struct unit {
 	uint64_t bytes;
 };
 
-/* Large to small, and binary first: of equally short texts the first is written. */
+/* Large to small, and binary first: among equally short texts the first is written. */
 static const struct unit units[] = {
 	{"PiB", UINT64_C(1) << 50},
 	{"TiB", UINT64_C(1) << 40},

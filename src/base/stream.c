@@ -32,13 +32,13 @@ void hx_stream_close(int fd)
 {
 	int before = errno;
 
-	/* Linux has closed it even when it says EINTR; again could hit another's file. */
+	/* Linux has closed it even after EINTR; a second close could hit another file. */
 	if (fd >= 0)
 		(void)close(fd);
 	errno = before;
 }
 
-/* To open the controlling side of a terminal anew would make another terminal. */
+/* Reopening the controlling side of a terminal would create another terminal. */
 static bool is_terminal(int fd)
 {
 	unsigned number;
@@ -52,7 +52,7 @@ int hx_stream_open_nowait(int fd)
 	int before = errno, flags = fcntl(fd, F_GETFL), opened = -EOPNOTSUPP;
 	struct stat st;
 
-	/* What fd itself may not write to, we do not either. */
+	/* If fd is not writable, neither is the copy. */
 	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY || fstat(fd, &st) != 0) {
 		errno = before;
 		return -EBADF;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.h - bytes that flow: pipes, standard descriptors, and waiting for them.
+ * stream.h - pipes and standard descriptors, and waiting for them.
  *
- * A stream is a descriptor without a position: what is read is gone. Functions
- * return a count or 0, or a negative errno; errno itself is left as it was.
+ * A stream is a descriptor without a position: bytes can be read once. Functions return a count or
+ * 0, or a negative errno; errno itself is unchanged.
  *
  * Threads: any. hx_stream_write() may be called from a signal handler.
  */
@@ -22,10 +22,10 @@ enum hx_stream_flag {
 };
 
 /*
- * A second descriptor of the pipe or terminal that fd writes to, on which writing gives
- * -EAGAIN instead of waiting; it is closed by exec. It is an open file of its own: the
- * flags of fd, which other processes may share, stay as they are. Negative: it is
- * something else, or may not be opened by us, as the terminal of another user.
+ * A second descriptor of the pipe or terminal that fd writes to, on which writing returns -EAGAIN
+ * instead of waiting; exec closes it. It is a separate open file: the flags of fd, which other
+ * processes may share, do not change. Negative: fd is something else, or must not be opened, like
+ * the terminal of another user.
  */
 int hx_stream_open_nowait(int fd);
 
@@ -35,13 +35,13 @@ int hx_stream_pipe(int ends[2], unsigned flags);
 /* Nothing happens when fd is -1. */
 void hx_stream_close(int fd);
 
-/* Bytes read, fewer than asked for as a rule; 0 at the end. */
+/* Bytes read, usually fewer than requested; 0 at the end. */
 ssize_t hx_stream_read(int fd, void *data, size_t size);
 
 /* Bytes written, perhaps fewer than given. -EINTR: a signal came first. */
 ssize_t hx_stream_write(int fd, const void *data, size_t size);
 
-/* The same on a socket, and -EAGAIN instead of waiting. -ENOTSOCK: it is none. */
+/* The same on a socket, with -EAGAIN instead of waiting. -ENOTSOCK: not a socket. */
 ssize_t hx_stream_send_nowait(int fd, const void *data, size_t size);
 
 /*
@@ -51,13 +51,13 @@ ssize_t hx_stream_send_nowait(int fd, const void *data, size_t size);
  */
 int hx_stream_wait(struct pollfd *fds, size_t count, int64_t deadline_ns);
 
-/* The deadline that is ms from now; INT64_MAX where that is beyond all time. */
+/* The deadline ms from now; INT64_MAX if it would overflow. */
 int64_t hx_stream_after_ms(int64_t ms);
 
-/* Where the next read begins, or -ESPIPE: it is no file. */
+/* The position of the next read, or -ESPIPE: not a file. */
 int64_t hx_stream_offset(int fd);
 
-/* Let no child inherit it. -EBADF: it is not open. */
+/* Make exec close it. -EBADF: it is not open. */
 int hx_stream_set_private(int fd);
 
 /* A FILE that writes to fd and closes it. NULL with errno set. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suggest.h - which of the known words did somebody mean?
+ * suggest.h - find the known word that a mistyped one was meant to be.
  *
  * Threads: any.
  */

@@ -2,9 +2,9 @@
 /*
  * thread.c - threads, and the sleeping halves of lock and event.
  *
- * hx_lock: a state of CONTENDED says that somebody may sleep, so the holder must
- * wake one. Whoever has slept takes the lock as CONTENDED, because it cannot know
- * whether others sleep too; the cost is one needless wake at the end of a queue.
+ * hx_lock: in state CONTENDED a thread may sleep, so the holder must wake one. A thread that has
+ * slept takes the lock as CONTENDED, because it cannot know whether other threads sleep. The cost
+ * is one needless wake at the end of a queue.
  */
 #include "base/thread.h"
 
@@ -48,12 +48,12 @@ static struct timespec timespec_from_ns(int64_t ns)
 	return (struct timespec){.tv_sec = ns / HX_NS_PER_S, .tv_nsec = ns % HX_NS_PER_S};
 }
 
-/* Sleep while *word is expected. May return for no reason. False: the deadline passed. */
+/* Sleep while *word is expected. May return spuriously. False: the deadline passed. */
 static bool futex_wait(_Atomic uint32_t *word, uint32_t expected, int64_t deadline_ns)
 {
 	struct timespec deadline = timespec_from_ns(deadline_ns);
 	const struct timespec *until = deadline_ns == INT64_MAX ? NULL : &deadline;
-	int wait = FUTEX_WAIT_BITSET_PRIVATE; /* unlike plain WAIT, until a moment */
+	int wait = FUTEX_WAIT_BITSET_PRIVATE; /* unlike plain WAIT, takes an absolute time */
 	long failed;
 
 	failed = syscall(SYS_futex, word, wait, expected, until, NULL, FUTEX_BITSET_MATCH_ANY);
@@ -163,7 +163,7 @@ static void *thread_main(void *context)
 	return NULL;
 }
 
-/* All but those a fault raises on the thread itself: a crash handler must see them. */
+/* All except those that a fault raises on the thread itself: a crash handler must see them. */
 static void block_signals(sigset_t *before)
 {
 	static const int faults[] = {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGSYS, SIGTRAP};
@@ -224,7 +224,7 @@ unsigned hx_thread_cpu_count(void)
 {
 	cpu_set_t allowed;
 
-	/* More processors than the set has room for: ask for all there are instead. */
+	/* More processors than the set has room for: use the number of all processors instead. */
 	if (sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
 		long online = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -279,7 +279,7 @@ void hx_ratchet_wake(struct hx_ratchet *ratchet)
 
 void hx_ratchet_wait_slow(struct hx_ratchet *ratchet, uint32_t value)
 {
-	/* Before the value is read: who raises it after that sees a sleeper. */
+	/* Before the value is read: a thread that raises it after that sees a sleeper. */
 	atomic_fetch_add_explicit(&ratchet->sleepers, 1, memory_order_seq_cst);
 	for (;;) {
 		uint32_t seen = atomic_load_explicit(&ratchet->value, memory_order_seq_cst);

@@ -2,16 +2,15 @@
 /*
  * thread.h - the thread seam: threads, and five ways to wait for one.
  *
- * struct hx_mutex and struct hx_cond are for state that is held while something
- * slow happens. struct hx_lock is four bytes for critical sections of a few dozen
- * instructions: spinning pays there, and a sleep is the exception. struct hx_event
- * happens once; waiting for what has happened already costs no system call. struct
- * hx_ratchet is a number that rises; one call wakes all who wait for it.
+ * struct hx_mutex and struct hx_cond are for state that is held during slow operations. struct
+ * hx_lock is four bytes for critical sections of a few dozen instructions: spinning pays there, and
+ * a sleep is the exception. struct hx_event happens once; waiting for a past event costs no system
+ * call. struct hx_ratchet is a number that rises; one call wakes all its waiters.
  *
  * A struct of zeros is an unlocked hx_lock and an unset hx_event. None of these is
  * recursive. Deadlines are hx_clock_mono_ns() values.
  *
- * Fork: a child must not use what another thread held.
+ * Fork: a child must not use an object that another thread held.
  */
 #ifndef HX_THREAD_H
 #define HX_THREAD_H
@@ -44,7 +43,7 @@ struct hx_cond {
 void hx_cond_init(struct hx_cond *cond);
 void hx_cond_done(struct hx_cond *cond);
 
-/* Locks: mutex held. May return for no reason: check your condition in a loop. */
+/* Locks: mutex held. May return spuriously: check your condition in a loop. */
 void hx_cond_wait(struct hx_cond *cond, struct hx_mutex *mutex);
 
 /* As above; false when deadline_ns passed. */
@@ -98,7 +97,7 @@ unsigned hx_thread_cpu_count(void);
 enum hx_lock_state {
 	HX_LOCK_FREE = 0,
 	HX_LOCK_HELD = 1,
-	HX_LOCK_CONTENDED = 2, /* held, and somebody sleeps */
+	HX_LOCK_CONTENDED = 2, /* held, and a thread may sleep */
 };
 
 struct hx_lock {
@@ -140,7 +139,7 @@ static inline void hx_lock_release(struct hx_lock *lock)
 
 enum hx_event_state {
 	HX_EVENT_UNSET = 0,
-	HX_EVENT_AWAITED = 1, /* unset, and somebody sleeps */
+	HX_EVENT_AWAITED = 1, /* unset, and a thread may sleep */
 	HX_EVENT_SET = 2,
 };
 
@@ -152,13 +151,13 @@ struct hx_event {
 void hx_event_wake(struct hx_event *event);
 bool hx_event_wait_slow(struct hx_event *event, int64_t deadline_ns);
 
-/* Also makes a used event new, when nobody waits for it or will set it. */
+/* Also resets a used event, if no thread waits for it or will set it. */
 static inline void hx_event_init(struct hx_event *event)
 {
 	atomic_init(&event->state, HX_EVENT_UNSET);
 }
 
-/* What was written before set is seen after wait and after a true is_set. */
+/* Writes before set are visible after wait and after a true is_set. */
 static inline bool hx_event_is_set(const struct hx_event *event)
 {
 	return atomic_load_explicit(&event->state, memory_order_acquire) == HX_EVENT_SET;
@@ -215,14 +214,14 @@ static inline uint32_t hx_ratchet_value(const struct hx_ratchet *ratchet)
 	return atomic_load_explicit(&ratchet->value, memory_order_relaxed);
 }
 
-/* Wait until it has come to value. What was written before raise is seen after wait. */
+/* Wait until it reaches value. Writes before raise are visible after wait. */
 static inline void hx_ratchet_wait(struct hx_ratchet *ratchet, uint32_t value)
 {
 	if (!hx_ratchet_has(ratchet, value))
 		hx_ratchet_wait_slow(ratchet, value);
 }
 
-/* Any thread; never back: where it is at value or above already, nothing happens. */
+/* Any thread; never goes back: does nothing if it is already at value or above. */
 static inline void hx_ratchet_raise(struct hx_ratchet *ratchet, uint32_t value)
 {
 	uint32_t before = atomic_load_explicit(&ratchet->value, memory_order_relaxed);

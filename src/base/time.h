@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * time.h - how many of one unit of time another one has.
+ * time.h - conversion factors between units of time.
  *
  * Times and spans are int64_t with their unit in the name: _ms in settings, records and the
  * API, _ns for deadlines of the monotonic clock. All constants are int64_t, so that a
  * product with an int does not overflow. A time that comes from outside is multiplied by
  * hx_mul_i64() (checked.h).
  *
- * clock.h and timer_heap.h bring it along.
+ * clock.h and timer_heap.h include it.
  *
  *	deadline_ns = hx_clock_mono_ns() + options->timeout_ms * HX_NS_PER_MS;
  */

@@ -140,7 +140,7 @@ struct hx_timer *hx_timer_heap_take(struct hx_timer_heap *heap, int64_t now)
 
 void hx_timer_heap_run(struct hx_timer_heap *heap, int64_t now)
 {
-	/* One that sets itself to now again must not keep the loop here for ever. */
+	/* A timer that sets itself to now again must not keep the loop here forever. */
 	size_t limit = heap->count;
 	struct hx_timer *timer;
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * timer_heap.h - what is due next, among many: timers in a heap.
+ * timer_heap.h - many timers in a heap, the next due one first.
  *
- * A timer lives inside of what it is for and is set for one moment at a time. The heap gets
- * room when a timer is introduced, so that setting one cannot fail. Setting a timer again
- * moves it; a timer that is due and was taken out is unset. Equal moments come in the order
- * in which they were set. Moments have the unit of the caller, one for all timers of a heap:
- * reactors count nanoseconds, the processor milliseconds.
+ * A timer is embedded in its owner and is set for one moment at a time. The heap gets room when a
+ * timer is introduced, so that setting one cannot fail. Setting a timer again moves it; a timer
+ * that is due and was taken out is unset. Equal moments come in the order in which they were set.
+ * Moments have the unit of the caller, one for all timers of a heap: reactors count nanoseconds,
+ * the processor milliseconds.
  *
  *	hx_timer_introduce(&reactor->timers, &peer->timer, on_timer, peer);
  *	hx_timer_set(&reactor->timers, &peer->timer, hx_reactor_now_ns(reactor) + wait_ns);
@@ -48,20 +48,19 @@ struct hx_timer_heap {
 
 void hx_timer_heap_init(struct hx_timer_heap *heap);
 
-/* Timers that are still set are forgotten: what they were for is gone. */
+/* Timers that are still set are dropped: their owners are gone. */
 void hx_timer_heap_done(struct hx_timer_heap *heap);
 
 /* Make room for one more timer than before. NO_MEMORY: nothing was done. */
 enum hapax_status hx_timer_introduce(
 	struct hx_timer_heap *heap, struct hx_timer *timer, hx_timer_fn *fn, void *context);
 
-/* Take the timer and its room back. Does nothing for a timer of zeros. */
+/* Remove the timer and its room. Does nothing for a timer of zeros. */
 void hx_timer_retire(struct hx_timer_heap *heap, struct hx_timer *timer);
 
 /*
- * The same, without a function, for timers that the caller takes out by
- * hx_timer_heap_take() and tells apart itself: room for one more, and for one less, which
- * is not set.
+ * The same, without a function, for timers that the caller takes with hx_timer_heap_take() and
+ * identifies itself: room for one more, and for one less, which is not set.
  */
 enum hapax_status hx_timer_heap_reserve(struct hx_timer_heap *heap);
 void hx_timer_heap_unreserve(struct hx_timer_heap *heap);
@@ -85,7 +84,7 @@ static inline int64_t hx_timer_heap_next(const struct hx_timer_heap *heap)
 /* Unset the first timer that is due at now; NULL: none is. */
 struct hx_timer *hx_timer_heap_take(struct hx_timer_heap *heap, int64_t now);
 
-/* Run what is due at now, in order of time. Timers set meanwhile wait for the next call. */
+/* Run all timers due at now, in order of time. Timers set meanwhile wait for the next call. */
 void hx_timer_heap_run(struct hx_timer_heap *heap, int64_t now);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * utf8.h - text that anybody may send: is it UTF-8, and does it hold controls?
+ * utf8.h - check text from outside: is it UTF-8, and does it contain control characters?
  *
- * Strict, as RFC 3629 has it: shortest forms only, no surrogates, nothing above
- * U+10FFFF.
+ * Strict, as in RFC 3629: shortest forms only, no surrogates, nothing above U+10FFFF.
  *
  * Threads: any.
  */
@@ -41,16 +40,16 @@ static inline bool hx_ascii_has8(const unsigned char *at, unsigned char byte)
 	return ((word - ones) & ~word & (ones * 0x80)) != 0;
 }
 
-/* The bytes of the UTF-8 character at the front of text, or 0 when it is none. */
+/* The size of the UTF-8 character at the front of text, or 0 if it is invalid. */
 size_t hx_utf8_size(struct hapax_bytes text, uint32_t *ret_code);
 
 /* C0, DEL and C1. */
 bool hx_utf8_is_control(uint32_t code);
 
 /*
- * What shows nothing of itself, or changes the order or the lines of what is around it: Unicode's
- * Default_Ignorable_Code_Point and Bidi_Control, U+2028, U+2029 and U+FFF9 to U+FFFB. Two texts that differ
- * in these alone look alike.
+ * Characters that are invisible, or change the order or the lines of the text around them:
+ * Unicode's Default_Ignorable_Code_Point and Bidi_Control, U+2028, U+2029 and U+FFF9 to U+FFFB. Two
+ * texts that differ only in these look alike.
  */
 bool hx_utf8_is_hidden(uint32_t code);
 
@@ -59,9 +58,8 @@ bool hx_utf8_is_valid(struct hapax_bytes text);
 enum { HX_UTF8_FAULT_SIZE = 96 };
 
 /*
- * Whether text cannot stand where people type and read it, which takes 1 to size_max
- * bytes without controls. why then says it of what was named before: "was empty",
- * "was not UTF-8 at offset 2 (byte 0xff)".
+ * Is text unsuitable for people to type and read? It must be 1 to size_max bytes without controls.
+ * why then continues a sentence about it: "was empty", "was not UTF-8 at offset 2 (byte 0xff)".
  */
 bool hx_utf8_fault(struct hapax_bytes text, size_t size_max, char why[HX_UTF8_FAULT_SIZE]);
 

@@ -109,7 +109,7 @@ bool hx_uuid7_parse(struct hapax_bytes text, unsigned char out[HX_UUID_SIZE])
 	return hx_uuid7_pack(lower, out);
 }
 
-/* Where each byte's two digits stand; a hyphen is in every gap. */
+/* The position of each byte's two digits; a hyphen is in every gap. */
 static const unsigned char digits_at[HX_UUID_SIZE] = {
 	0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34};
 
@@ -136,7 +136,7 @@ typedef bool uuid_pack_fn(const char text[HX_UUID_TEXT_SIZE], unsigned char out[
 static uuid_pack_fn choose;
 static uuid_pack_fn *_Atomic chosen = choose;
 
-/* Stands in until the first call; threads that race here choose the same. */
+/* Used until the first call; threads that race here choose the same. */
 static bool choose(const char text[HX_UUID_TEXT_SIZE], unsigned char out[HX_UUID_SIZE])
 {
 	uuid_pack_fn *best = hx_uuid7_pack_x86_usable() ? hx_uuid7_pack_x86 : hx_uuid7_pack_scalar;

@@ -36,7 +36,7 @@ void hx_uuid7_init(struct hx_uuid7 *gen);
  */
 void hx_uuid7_next(struct hx_uuid7 *gen, int64_t wall_ms, unsigned char out[HX_UUID_SIZE]);
 
-/* When it was made, in milliseconds since 1970; false if it is not version 7. */
+/* Its creation time in milliseconds since 1970; false if it is not version 7. */
 bool hx_uuid7_time_ms(const unsigned char uuid[HX_UUID_SIZE], int64_t *ret);
 
 /* Lower case 8-4-4-4-12 and a NUL. */

@@ -65,9 +65,9 @@ TARGET static inline __m128i in_range(__m128i bytes, char low, char width)
 }
 
 /*
- * Eight bytes, in 16 bits each, of 16 digits; *valid loses the places that are no
- * digits. The low four bits of '0' to '9' are their value, those of 'a' to 'f' lack
- * nine; then the first of two digits counts 16 times.
+ * Eight bytes, in 16 bits each, of 16 digits; *valid loses the places that are not digits. The low
+ * four bits of '0' to '9' are their value, those of 'a' to 'f' lack nine; then the first of two
+ * digits counts 16 times.
  */
 TARGET static inline __m128i join_digits(__m128i digits, __m128i *valid)
 {

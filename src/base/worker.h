@@ -2,10 +2,9 @@
 /*
  * worker.h - a thread that runs jobs, one after the other, in the order of their posts.
  *
- * A job lives inside of what it is for, so posting allocates nothing. While its run function
- * is called it is in no queue: run may post it again or free it. How a job tells that it is
- * done (a task on a reactor, an event) is its own affair, and so is a bound on how many
- * wait: hx_worker_queued() tells.
+ * A job is embedded in its owner, so posting allocates nothing. While its run function is called it
+ * is in no queue: run may post it again or free it. The job itself reports its completion (a task
+ * on a reactor, an event). The owner limits the number of waiting jobs, with hx_worker_queued().
  *
  *	hx_worker_init(&worker, "hapax-resolver");
  *	status = hx_worker_post(&worker, &lookup->job, err);	starts the thread, too
@@ -58,30 +57,30 @@ struct hx_worker {
 void hx_worker_init(struct hx_worker *worker, const char *name);
 
 /*
- * Start the thread unless it runs: for a caller that wants to hear of a failure before the
- * first job. LIMIT or NO_MEMORY, as of hx_thread_start().
+ * Start the thread unless it runs: for a caller that must know of a failure before the first job.
+ * LIMIT or NO_MEMORY, as for hx_thread_start().
  */
 enum hapax_status hx_worker_start(struct hx_worker *worker, struct hapax_error *err);
 
 /*
- * Run job->run(job) on the thread, behind all that wait. Fails only as hx_worker_start()
- * does, or with LIMIT after stop; then the job will not run and still is the caller's.
+ * Run job->run(job) on the thread, after all waiting jobs. Fails only like hx_worker_start(), or
+ * with LIMIT after stop; the job then does not run and stays with the caller.
  */
 enum hapax_status hx_worker_post(
 	struct hx_worker *worker, struct hx_job *job, struct hapax_error *err);
 
-/* How many wait, without the one that runs. */
+/* The number of waiting jobs, without the current one. */
 size_t hx_worker_queued(struct hx_worker *worker);
 
 /*
- * Run no more jobs. Returns those that were waiting, linked by next: they will not run and
- * are the caller's. The one that runs now goes on. Idempotent.
+ * Run no more jobs. Returns the waiting ones, linked by next: they will not run and belong to the
+ * caller. The current one continues. Idempotent.
  */
 struct hx_job *hx_worker_stop(struct hx_worker *worker);
 
 /*
- * Wait for the thread, after stop, and free what the worker has. False: a job still runs at
- * deadline_ns; the worker must stay where it is, and may be joined again.
+ * Wait for the thread, after stop, and free the worker's memory. False: a job still runs at
+ * deadline_ns; the worker must not move, and may be joined again.
  */
 bool hx_worker_join(struct hx_worker *worker, int64_t deadline_ns);
 
