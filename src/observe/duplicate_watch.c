@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * duplicate_watch.c - notices scopes in which much of what comes are duplicates.
+ * duplicate_watch.c - detect scopes with a high share of duplicates.
  */
 #include "observe/duplicate_watch.h"
 
@@ -10,7 +10,7 @@
 #include "observe/metrics/cells.h"
 #include "observe/logger/logger_line.h"
 
-/* Of one scope, as it was when it was looked at last. */
+/* The counts of one scope at the last look. */
 struct seen {
 	uint64_t acquired;
 	uint64_t replays;
@@ -47,7 +47,7 @@ void hx_duplicate_watch_free(struct hx_duplicate_watch *watch)
 	hx_free(watch);
 }
 
-/* Of all doors. */
+/* The sum over all doors. */
 static uint64_t decided(
 	const struct hx_metrics *metrics, uint32_t scope, enum hapax_decision decision)
 {

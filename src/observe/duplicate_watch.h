@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * duplicate_watch.h - notices scopes in which much of what comes are duplicates (E12, C8).
+ * duplicate_watch.h - detect scopes with a high share of duplicates (E12, C8).
  *
- * It looks at what doors have decided since it looked last. A sender that repeats too much
- * shows as a share of duplicates above a threshold, and gets a line in the log.
+ * It reads the decisions of the doors since its last look. If the share of duplicates is above a
+ * threshold, a sender repeats too much, and the scope gets a line in the log.
  *
  * Threads: one at a time.
  */
@@ -19,7 +19,7 @@ struct hx_logger;
 struct hx_metrics;
 struct hx_duplicate_watch;
 
-/* Of fewer deliveries nothing can be said. */
+/* Fewer deliveries are not significant. */
 enum { HX_DUPLICATE_WATCH_MIN = 100 };
 
 /* Watches metrics, which must outlive it. Owned: *ret_watch, by the caller. */
@@ -30,8 +30,8 @@ enum hapax_status hx_duplicate_watch_new(
 void hx_duplicate_watch_free(struct hx_duplicate_watch *watch);
 
 /*
- * Look: once a minute is a good time. Returns how many scopes were above the threshold,
- * in percent; 0: none ever is.
+ * Look; once a minute is a good interval. Returns the number of scopes above the threshold, in
+ * percent; 0: no threshold.
  */
 size_t hx_duplicate_watch_look(
 	struct hx_duplicate_watch *watch, struct hx_logger *log, uint64_t threshold_percent);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feed.c - what was decided lately.
+ * feed.c - recent decisions.
  */
 #include "observe/feed.h"
 
@@ -12,12 +12,12 @@
 #include "base/error.h"
 #include "observe/metrics/family.h"
 
-/* One writes, another takes: neither waits. */
+/* One thread writes, another takes: neither waits. */
 struct ring {
-	_Atomic uint64_t written; /* by the writer, as slots and lost */
+	_Atomic uint64_t written; /* written by the writer, like slots and lost */
 	_Atomic uint64_t lost;
 	struct hx_feed_slot *slots; /* HX_FEED_NOTES_MAX; NULL until the first note */
-	_Atomic uint64_t taken;     /* by the one that takes, as told */
+	_Atomic uint64_t taken;     /* written by the reader, like told */
 	uint64_t told;              /* of lost */
 };
 
@@ -139,7 +139,7 @@ bool hx_feed_is_duplicate(const struct hx_feed_note *note)
 		note->decision == HAPAX_DECISION_PARKED;
 }
 
-/* What is known for certain; who repeated it, and why, is not. */
+/* Only what is certain; the repeating sender and its reason are unknown. */
 const char *hx_feed_cause(const struct hx_feed_note *note)
 {
 	if (note->flags & HX_FEED_MESSAGE)

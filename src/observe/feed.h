@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * feed.h - what was decided lately, one note for each: for those who look on.
+ * feed.h - recent decisions, one note each, for listeners.
  *
- * Every writer (a loop, a door) has a small ring of its own, which it fills without a lock.
- * A reader, the one that shows them, takes them all over now and then and numbers them.
- * What comes while a ring is full is counted and not noted: a busy door pays for a few
- * hundred notes a second and for no more, and nobody is ever held up.
+ * Every writer (a loop, a door) has its own small ring, which it fills without a lock. The one
+ * reader takes all notes from time to time and numbers them. While a ring is full, decisions are
+ * counted but not noted: a busy door pays for at most a few hundred notes a second, and no writer
+ * ever waits.
  *
- * Duplicates are noted always, first deliveries only while somebody listens.
+ * Duplicates are always noted, first deliveries only while there is a listener.
  *
  * Threads: note each writer its own; take one at a time; listen any.
  */
@@ -28,10 +28,10 @@
 #include "observe/metrics/metrics.h"
 
 enum {
-	/* Of one writer, between two times that they are taken. */
+	/* Per writer, between two takes. */
 	HX_FEED_NOTES_MAX = 256,
 
-	/* Of an event's type and source: more is cut. */
+	/* For an event's type and source: more is cut. */
 	HX_FEED_WORD_SIZE_MAX = 128,
 
 	HX_FEED_TEXT_SIZE_MAX =
@@ -39,25 +39,25 @@ enum {
 };
 
 enum hx_feed_flag {
-	HX_FEED_WAITED = 1 << 0,   /* it came while the first one ran, and waited for that */
+	HX_FEED_WAITED = 1 << 0,   /* it arrived during the first run, and waited for it */
 	HX_FEED_EVENT_ID = 1 << 1, /* its key is the event's own id */
-	HX_FEED_MESSAGE = 1 << 2,  /* a consumer took it from a broker: cause is known */
+	HX_FEED_MESSAGE = 1 << 2,  /* a consumer took it from a broker: cause is set */
 };
 
 struct hx_feed_note {
-	uint64_t number; /* given by whoever takes it */
-	int64_t at_ms;   /* wall clock, as first_seen_ms */
+	uint64_t number; /* set by the reader */
+	int64_t at_ms;   /* wall clock, like first_seen_ms */
 	int64_t first_seen_ms;
-	uint64_t token; /* of the run that it is about */
+	uint64_t token; /* of the original run */
 	uint32_t attempt;
 	unsigned flags; /* enum hx_feed_flag */
 	enum hapax_decision decision;
-	enum hx_door door;                /* of all but messages */
-	enum hapax_duplicate_cause cause; /* of messages */
+	enum hx_door door;                /* for all except messages */
+	enum hapax_duplicate_cause cause; /* for messages */
 	struct hapax_bytes tenant;
 	struct hapax_bytes group;
 	struct hapax_bytes key;
-	struct hapax_bytes type; /* of an event, or empty; as source */
+	struct hapax_bytes type; /* of an event, or empty; like source */
 	struct hapax_bytes source;
 };
 
@@ -72,28 +72,28 @@ struct hx_feed;
 enum hapax_status hx_feed_new(size_t writers, struct hx_feed **ret_feed, struct hapax_error *err);
 void hx_feed_free(struct hx_feed *feed);
 
-/* While somebody listens first deliveries are noted, too. */
+/* While listens is true, first deliveries are noted as well. */
 void hx_feed_listen(struct hx_feed *feed, bool listens);
 
 /*
- * Whether a decision is to be noted now; if only for lack of room, it is counted as lost. For
- * those who have to gather what it is about. feed may be NULL.
+ * Should a decision be noted now? If only room is missing, it is counted as lost. For callers that
+ * must collect the data first. feed may be NULL.
  */
 bool hx_feed_wants(struct hx_feed *feed, size_t writer, enum hapax_decision decision);
 
-/* Texts are copied. What is not wanted is left out. */
+/* Texts are copied. Unwanted notes are left out. */
 void hx_feed_add(struct hx_feed *feed, size_t writer, const struct hx_feed_note *note);
 
 /* Called for each note, which is borrowed. */
 typedef void hx_feed_fn(const struct hx_feed_note *note, void *context);
 
-/* Take what was noted since: of each writer in order. Returns how many were lost. */
+/* Take new notes, in order for each writer. Returns how many were lost. */
 uint64_t hx_feed_take(struct hx_feed *feed, hx_feed_fn *each, void *context);
 
 /* Copy a note with its texts. */
 void hx_feed_slot_set(struct hx_feed_slot *slot, const struct hx_feed_note *note);
 
-/* Is it a duplicate, and why did it come? "concurrent", "redelivered", ...; never NULL. */
+/* Is it a duplicate, and what caused it? "concurrent", "redelivered", ...; never NULL. */
 bool hx_feed_is_duplicate(const struct hx_feed_note *note);
 const char *hx_feed_cause(const struct hx_feed_note *note);
 

@@ -11,7 +11,9 @@
 #include "base/hex.h"
 #include "base/sha256.h"
 
-/* Of OTLP; enums are numbers in its JSON. */
+/*
+ * From OTLP; enums are numbers in its JSON.
+ */
 enum {
 	KIND_INTERNAL = 1,
 	KIND_SERVER = 2,
@@ -48,7 +50,7 @@ static void put_id(
 	hx_json_write_bytes(json, name, hx_bytes(digits, 2 * size));
 }
 
-/* A number of 64 bits is a text in OTLP's JSON. */
+/* A 64-bit number is a string in OTLP's JSON. */
 static void put_number(struct hx_json_write *json, const char *name, uint64_t value)
 {
 	char digits[24];

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * logger.c - lines from any thread, written by one of the log's own.
+ * logger.c - lines from any thread, written by the log's own thread.
  *
- * Lines wait in one buffer while another is being written; the two change places. The
- * writer asks before each write whether it would block, and writes at most PIPE_BUF
- * bytes, which a pipe takes at once and whole: so it can always be told to give up, and
- * lines of several processes do not mix.
+ * Lines wait in one buffer while another is being written; then the two are swapped. Before each
+ * write, the writer checks that it would not block. It writes at most PIPE_BUF bytes, which a pipe
+ * accepts as a whole. So it can always be stopped, and lines of several processes do not mix.
  */
 #include "observe/logger/logger.h"
 
@@ -31,7 +30,7 @@
 
 _Static_assert((int)HX_LOGGER_LINE_MAX <= (int)PIPE_BUF, "a line is written at once");
 
-/* How long the writer waits for a reader before it looks whether it should give up. */
+/* How long the writer waits for a reader before it checks whether to give up. */
 enum { PATIENCE_MS = 100 };
 
 struct hx_logger {
@@ -46,12 +45,12 @@ struct hx_logger {
 	_Atomic uint64_t lost;
 	struct hx_logger_rate rate;
 
-	struct hx_mutex mutex;   /* of all below but writing */
-	struct hx_cond work;     /* there are lines, or the end has come */
+	struct hx_mutex mutex;   /* for all below except writing */
+	struct hx_cond work;     /* there are lines, or the log is closing */
 	struct hx_cond progress; /* written grew */
 	struct hapax_buf waiting;
-	struct hapax_buf writing; /* the writer's own */
-	uint64_t queued;          /* bytes that ever waited */
+	struct hapax_buf writing; /* private to the writer */
+	uint64_t queued;          /* total bytes queued */
 	uint64_t written;         /* of them: written or lost */
 	uint64_t lost_told;
 	bool is_ending;
@@ -85,14 +84,14 @@ static size_t next_piece(const unsigned char *data, size_t size)
 	return end;
 }
 
-/* Wait until file takes something. False: give up. */
+/* Wait until file accepts output. False: give up. */
 static bool wait_for_reader(struct hx_logger *log)
 {
 	while (!atomic_load_explicit(&log->gives_up, memory_order_relaxed)) {
 		struct pollfd fd = {.fd = log->file, .events = POLLOUT};
 		int ready = hx_stream_wait(&fd, 1, hx_clock_mono_ns() + PATIENCE_MS * HX_NS_PER_MS);
 
-		/* An error shows in the write. */
+		/* The write will report an error. */
 		if (ready != 0)
 			return true;
 	}
@@ -321,7 +320,7 @@ void hx_logger_tick(struct hx_logger *log)
 	lost = hx_logger_lost(log);
 	hx_mutex_lock(&log->mutex);
 	told = log->lost_told;
-	/* Only when there is room for it: else it would be lost, too. */
+	/* Only if there is room for it: otherwise it would be lost as well. */
 	if (log->waiting.size < HX_LOGGER_WAITING_MAX / 2)
 		log->lost_told = lost;
 	else

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * logger.h - one line for each thing that people want to read later: JSON, or logfmt.
+ * logger.h - the log: one line per event, as JSON or logfmt.
  *
  *	{"ts":"2026-11-15T20:22:15.123Z","level":"info","msg":"duplicate skipped",
  *	 "idempotency_key":"order-17","event_type":"order.paid","ttl_remaining":"23h"}
@@ -12,16 +12,16 @@
  *	};
  *	hx_logger(log, HX_LOGGER_INFO, "duplicate skipped", fields, 3);
  *
- * A line is made on the caller's thread and put into memory; a thread of the log's own
- * writes it, so that a terminal that was stopped, or a pipe that nobody reads, holds
- * nobody up. When memory is full lines are lost, and counted.
+ * The caller's thread formats a line in memory; the log's own thread writes it, so that a stopped
+ * terminal or an unread pipe does not block callers. When memory is full, lines are lost and
+ * counted.
  *
- * msg is a constant: lines of one msg are limited to so many a second, and those that
- * were left out are told by the next one as "suppressed". Details belong into fields.
+ * msg is a constant: each msg has a limit of lines per second, and the next line reports the
+ * omitted ones as "suppressed". Details belong in fields.
  *
- * Values come from outside: controls are escaped, what is not UTF-8 is replaced, and what
- * is long is cut. Keys may be secrets: HX_LOGGER_KEY fields go out as they are, as a hash, or
- * not at all, as the log was told.
+ * Values come from outside: controls are escaped, invalid UTF-8 is replaced, and long values are
+ * cut. Keys may be secrets: HX_LOGGER_KEY fields are written in full, as a hash, or not at all, as
+ * configured.
  *
  * Threads: any.
  */
@@ -49,24 +49,24 @@ enum hx_logger_keys {
 };
 
 enum {
-	/* Of one line; more is cut. */
+	/* For one line; more is cut. */
 	HX_LOGGER_LINE_MAX = 4096,
 
-	/* Of one value. */
+	/* For one value. */
 	HX_LOGGER_VALUE_MAX = 1024,
 
-	/* Of what waits to be written; minutes of a busy log, and nobody misses the memory. */
+	/* For waiting lines: minutes of a busy log, at little cost. */
 	HX_LOGGER_WAITING_MAX = 1024 * 1024,
 };
 
 /* Zero means the default in every field. */
 struct hx_logger_options {
-	enum hx_logger_level level; /* lines below it are not made; 0 is debug */
+	enum hx_logger_level level; /* lines below it are dropped; 0 is debug */
 	enum hx_logger_format format;
 	enum hx_logger_keys keys;
-	uint64_t rate;     /* lines a second for each msg, and as many at once; 0: no limit */
+	uint64_t rate;     /* lines per second for each msg, and as many at once; 0: no limit */
 	bool has_priority; /* begin lines with "<6>", for the journal of systemd */
-	const struct hapax_clock *clock; /* NULL: the system's */
+	const struct hapax_clock *clock; /* NULL: the system clock */
 };
 
 enum hx_logger_field_kind {
@@ -82,7 +82,7 @@ enum hx_logger_field_kind {
 
 /* Made by the macros below. */
 struct hx_logger_field {
-	const char *name; /* snake_case; NULL: left out, for fields that are not always known */
+	const char *name; /* snake_case; NULL: left out, for fields that may be unknown */
 	enum hx_logger_field_kind kind;
 	struct hapax_bytes bytes;
 	int64_t number;
@@ -126,44 +126,44 @@ struct hx_logger_field {
 		(name), HX_LOGGER_FIELD_BOOLEAN, {NULL, 0}, (value), 0 \
 	}
 
-/* A log that writes to file, which stays the caller's. Starts the thread that writes. */
+/* Create a log that writes to file, which the caller keeps. Starts the writer thread. */
 enum hapax_status hx_logger_new(
 	int file, const struct hx_logger_options *options, struct hx_logger **ret_log,
 	struct hapax_error *err);
 
-/* Write what waits, for at most wait_ms, then end. NULL is allowed. */
+/* Write waiting lines, for at most wait_ms, then end. NULL is allowed. */
 void hx_logger_close(struct hx_logger *log, int64_t wait_ms);
 
-/* From now on; of lines that wait nothing changes. The clock stays as it was. */
+/* Takes effect now; waiting lines do not change. The clock stays. */
 void hx_logger_configure(struct hx_logger *log, const struct hx_logger_options *options);
 
-/* Whether a line of this level would be made: for fields that cost something. */
+/* Would a line of this level be written? For fields that are costly to make. */
 bool hx_logger_takes(const struct hx_logger *log, enum hx_logger_level level);
 
 /*
- * Make a line; log may be NULL: nobody wants to know. Never blocks for longer than
- * another line is copied.
+ * Log a line; log may be NULL, which does nothing. Never blocks for longer than another line is
+ * copied.
  */
 void hx_logger(
 	struct hx_logger *log, enum hx_logger_level level, const char *msg,
 	const struct hx_logger_field *fields, size_t field_count);
 
-/* A line that somebody has to see, each one of them: whatever rate and level of the log are. */
+/* Log a line that must not be lost, regardless of rate and level. */
 void hx_logger_always(
 	struct hx_logger *log, enum hx_logger_level level, const char *msg,
 	const struct hx_logger_field *fields, size_t field_count);
 
-/* Tell what was suppressed and not told since. Call it every second or so. */
+/* Report suppressed lines that are not reported yet. Call it about every second. */
 void hx_logger_tick(struct hx_logger *log);
 
 /* Wait until everything before this call is written; false when deadline_ns passed. */
 bool hx_logger_flush(struct hx_logger *log, int64_t deadline_ns);
 
-/* Lines that were over the rate, and lines that there was no memory for. */
+/* Lines above the rate, and lines lost for lack of memory. */
 uint64_t hx_logger_suppressed(const struct hx_logger *log);
 uint64_t hx_logger_lost(const struct hx_logger *log);
 
-/* Whether file is what $JOURNAL_STREAM names ("DEVICE:INODE"); the value may be NULL. */
+/* Is file the one that $JOURNAL_STREAM names ("DEVICE:INODE")? The value may be NULL. */
 bool hx_logger_is_journal(int file, const char *journal_stream);
 
 /* "debug", ...; "json", ...; "full", ...: the words of the configuration, in order. */

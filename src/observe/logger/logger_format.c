@@ -20,7 +20,7 @@
 const char *const hx_logger_level_names[] = {"debug", "info", "warn", "error", NULL};
 const char *const hx_logger_keys_names[] = {"full", "hash", "none", NULL};
 
-/* What the end of a line needs: ,"cut":true,"suppressed":18446744073709551615} and LF. */
+/* Room for the end of a line: ,"cut":true,"suppressed":18446744073709551615} and LF. */
 enum { TAIL_SIZE = 64, HASH_DIGITS = 16, NUMBER_SIZE = 40 };
 
 struct text {
@@ -64,7 +64,7 @@ static enum hapax_status put_value(struct text *text, struct hapax_bytes value, 
 	return hx_json_write_string(&text->buf, value);
 }
 
-/* A field is there as a whole or not at all. */
+/* A field is written completely or not at all. */
 static void put_field(struct text *text, const char *name, struct hapax_bytes value, bool is_string)
 {
 	size_t begin = text->buf.size;
@@ -128,7 +128,7 @@ static void put_key(
 	}
 }
 
-/* JSON has no infinity; and a locale may have another point, which digits do not show. */
+/* JSON has no infinity; digits avoid the decimal point of a locale. */
 static void put_share(struct text *text, const char *name, double value)
 {
 	struct hx_json_write json;

@@ -18,10 +18,10 @@ struct hx_logger_line {
 	const char *msg;
 	const struct hx_logger_field *fields;
 	size_t field_count;
-	uint64_t suppressed; /* lines of this msg that were left out before; 0: none */
+	uint64_t suppressed; /* suppressed lines of this msg before it; 0: none */
 };
 
-/* Write it with its newline; returns its size. Fields that do not fit are left out, which it says. */
+/* Write it with its newline; returns its size. Fields that do not fit are left out and marked. */
 size_t hx_logger_line_format(const struct hx_logger_line *line, char out[HX_LOGGER_LINE_MAX]);
 
 /* "23h14m", "6d23h", "14s", "350ms": the two largest units; HAPAX_TIME_NEVER: "forever". */

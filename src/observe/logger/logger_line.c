@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * logger_line.c - the lines whose words are promised.
+ * logger_line.c - log lines with a guaranteed wording.
  */
 #include "observe/logger/logger_line.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * logger_line.h - the lines whose words are promised: what the documents ask for.
+ * logger_line.h - log lines with a guaranteed wording, as the documents require.
  *
- * Others read them by their msg and fields, so they are made in one place.
+ * Programs parse them by msg and fields, so they are created in one place.
  *
  * Threads: any.
  */
@@ -13,7 +13,7 @@
 
 #include "observe/logger/logger.h"
 
-/* A delivery that was not run again. Empty and 0: not known. */
+/* A delivery that was not run again. Empty and 0: unknown. */
 struct hx_logger_duplicate {
 	struct hapax_bytes tenant;
 	struct hapax_bytes group;
@@ -24,10 +24,10 @@ struct hx_logger_duplicate {
 	const char *route;
 	struct hapax_bytes trace_id; /* digits */
 	struct hapax_bytes span_id;
-	uint64_t original_token; /* of the run whose result stands */
+	uint64_t original_token; /* of the run whose result is stored */
 	int64_t first_seen_ms;
-	int64_t ttl_left_ms; /* INT64_MAX: for ever */
-	/* Of a message: who took it, why it came again, where it stood, and the first one. NULL: none */
+	int64_t ttl_left_ms; /* INT64_MAX: forever */
+	/* For a message: its consumer, cause, place, and the original. NULL: none */
 	const char *consumer;
 	const char *cause;
 	struct hapax_bytes place;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * logger_rate.c - how many lines of each msg there may be in a second.
+ * logger_rate.c - limit the lines of each msg per second.
  */
 #include "observe/logger/logger_rate.h"
 

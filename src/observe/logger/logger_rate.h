@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * logger_rate.h - how many lines of each msg there may be in a second.
+ * logger_rate.h - limit the lines of each msg per second.
  *
- * A msg's second begins with the first line after the last one has passed. Messages are
- * constants, told apart by where they are, so that a table of a fixed size is enough;
- * those that do not fit share the last place.
+ * A msg's second begins with the first line after the previous second. Messages are constants,
+ * identified by their address, so a table of fixed size is enough; those that do not fit share the
+ * last place.
  *
  * Threads: any.
  */
@@ -23,7 +23,7 @@ struct hx_logger_rate_message {
 	const char *msg; /* NULL: free */
 	int64_t begin_ms;
 	uint64_t lines;      /* since begin_ms */
-	uint64_t suppressed; /* and not told yet */
+	uint64_t suppressed; /* and not reported yet */
 };
 
 /* A struct of zeros is an empty one. */
@@ -33,14 +33,14 @@ struct hx_logger_rate {
 };
 
 /*
- * Whether a line may go out at now_ms with limit lines a second; 0: no limit. If so,
- * *ret_suppressed is what it has to tell.
+ * May a line be written at now_ms with limit lines per second (0: no limit)? If so, *ret_suppressed
+ * is the number it must report.
  */
 bool hx_logger_rate_take(
 	struct hx_logger_rate *rate, const char *msg, uint64_t limit, int64_t now_ms,
 	uint64_t *ret_suppressed);
 
-/* A msg whose second has passed and that has something to tell; false: there is none. */
+/* A msg whose second has passed and that has lines to report; false: there is none. */
 bool hx_logger_rate_next(
 	struct hx_logger_rate *rate, int64_t now_ms, const char **ret_msg,
 	uint64_t *ret_suppressed);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cells.h - what metrics.c writes and metrics_render.c reads.
+ * cells.h - cells that metrics.c writes and metrics_render.c reads.
  *
- * For each family a writer has a page for each number of its numbered label, made when
- * it is first needed; a page has the cells of all fixed values. Only its own thread
- * writes a cell, so that an increment is a load and a store; the one who adds up reads
- * each cell whole, and sees a sum that was true at some time between begin and end.
+ * For each family a writer has a page for each number of its numbered label, created when first
+ * needed; a page has the cells of all fixed values. Only its own thread writes a cell, so an
+ * increment is a load and a store. A scrape reads each cell whole, and gets a sum that was true at
+ * some time between begin and end.
  */
 #ifndef HX_CELLS_H
 #define HX_CELLS_H
@@ -21,7 +21,7 @@ typedef _Atomic uint64_t hx_cell;
 struct hx_cells {
 	struct hx_metrics *metrics;
 	_Atomic(hx_cell *) *pages[HX_METRIC_COUNT]; /* [number] */
-	uint32_t last[HX_NUMBERING_COUNT];          /* the number that was asked for last */
+	uint32_t last[HX_NUMBERING_COUNT];          /* the number last requested */
 	_Atomic uint64_t lost;
 };
 
@@ -32,7 +32,7 @@ struct hx_metrics {
 	struct hx_cells *writers;
 };
 
-/* Numbers that a family may have; at least 1: that of other, or of all. */
+/* The numbers that a family may have; at least 1: that of other, or of all. */
 size_t hx_metrics_numbers(const struct hx_metrics *metrics, enum hx_metric metric);
 
 /* The sum of one cell over all writers; false: no writer has the page. */

@@ -2,8 +2,8 @@
 /*
  * family.h - the families of metrics that are counted in cells, as data.
  *
- * To add one: a value of enum hx_metric, its row in family.c, a line in README.md. Names, units and labels follow Prometheus' conventions; promtool
- * checks what is rendered.
+ * To add one: a value of enum hx_metric, its row in family.c, a line in README.md. Names, units and
+ * labels follow Prometheus' conventions; promtool checks the output.
  *
  * Threads: any; it is constant.
  */
@@ -15,7 +15,7 @@
 
 #include "observe/metrics/metrics.h"
 
-/* Labels whose values are numbered as they are met. */
+/* Labels whose values are numbered as they appear. */
 enum hx_numbering {
 	HX_NUMBERED_NOT,
 	HX_NUMBERED_SCOPE, /* tenant and group */
@@ -24,12 +24,12 @@ enum hx_numbering {
 	HX_NUMBERING_COUNT,
 };
 
-/* HTTP status codes as an index: 100 to 599, and what is none. */
+/* HTTP status codes as an index: 100 to 599, and none. */
 enum { HX_CODE_FIRST = 100, HX_CODE_NONE = 500, HX_CODE_COUNT = 501 };
 
 /* A label with a fixed set of values. */
 struct hx_fixed_label {
-	const char *name;          /* NULL: there is none */
+	const char *name;          /* NULL: none */
 	const char *const *values; /* NULL: status codes */
 	size_t count;
 };
@@ -40,20 +40,20 @@ struct hx_family {
 	const char *name; /* without the suffix of its kind */
 	const char *help;
 	const char *unit;  /* NULL: none */
-	const char *alias; /* the documents' own name; NULL: none */
+	const char *alias; /* its name in the documents; NULL: none */
 	enum hx_promtext_kind kind;
 	enum hx_numbering numbering;
 	struct hx_fixed_label fixed[HX_FIXED_LABELS_MAX];
-	const int64_t *bounds_ns; /* of a histogram */
+	const int64_t *bounds_ns; /* for a histogram */
 	size_t bound_count;
 };
 
 extern const struct hx_family hx_families[HX_METRIC_COUNT];
 
-/* How many values argument fixed may have. */
+/* The number of values for argument fixed. */
 size_t hx_family_fixed_count(const struct hx_family *family);
 
-/* Cells of one series: 1, or of a histogram its buckets and the sum. */
+/* The cells of one series: 1, or for a histogram its buckets and the sum. */
 size_t hx_family_series_cells(const struct hx_family *family);
 
 #endif

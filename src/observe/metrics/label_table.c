@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * label_table.c - values of a label, numbered as they are met.
+ * label_table.c - values of a label, numbered as they appear.
  */
 #include "observe/metrics/label_table.h"
 
@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "base/siphash.h"
 
-/* Longer values are told apart by their beginning: a label is for people. */
+/* Longer values are distinguished by their beginning: a label is for people. */
 enum { VALUE_SIZE_MAX = 256, COUNT_LIMIT = 1 << 20 };
 
 enum hapax_status hx_label_table_init(struct hx_label_table *table, uint64_t count_max)
@@ -72,7 +72,7 @@ static uint32_t hash_of(
 	return (uint32_t)hx_siphash13(table->hash_key, text, size);
 }
 
-/* Where it is, or the free slot where it would be. There is always one: half of them are. */
+/* Its slot, or the free slot for it. One always exists: half of them are free. */
 static uint32_t find_slot(
 	const struct hx_label_table *table, struct hapax_bytes first, struct hapax_bytes second,
 	uint32_t *ret_number)
@@ -89,7 +89,7 @@ static uint32_t find_slot(
 	}
 }
 
-/* Locks: table->lock held. 0: full, or no memory. */
+/* Locks: table->lock held. 0: full, or out of memory. */
 static uint32_t add(
 	struct hx_label_table *table, uint32_t slot, struct hapax_bytes first,
 	struct hapax_bytes second)
@@ -109,7 +109,7 @@ static uint32_t add(
 	if (second.size > 0)
 		memcpy(entry->text + first.size, second.data, second.size);
 	table->entries[count] = entry;
-	/* Its slot first: who sees that the table is full finds everything that is in it. */
+	/* Write the slot first: a reader that sees a full table then finds everything in it. */
 	atomic_store_explicit(&table->slots[slot], count + 1, memory_order_release);
 	atomic_store_explicit(&table->count, count + 1, memory_order_release);
 	return count + 1;
@@ -118,7 +118,7 @@ static uint32_t add(
 uint32_t hx_label_table_number(
 	struct hx_label_table *table, struct hapax_bytes first, struct hapax_bytes second)
 {
-	/* Asked before the search: what is added last may come between the two. */
+	/* Read before the search: the last value may be added between the two. */
 	bool is_full = hx_label_table_count(table) == table->count_max;
 	uint32_t number;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * label_table.h - values of a label, numbered from 1 on as they are met, up to a limit.
+ * label_table.h - values of a label, numbered from 1 as they appear, up to a limit.
  *
- * What comes after the limit is 0. To find a value takes no lock; a new one takes a
- * short one. The hash is keyed: values come from outside.
+ * Values beyond the limit are 0. Finding a value takes no lock; a new one takes a short one. The
+ * hash is keyed: values come from outside.
  *
  * Threads: any.
  */
@@ -45,7 +45,7 @@ void hx_label_table_done(struct hx_label_table *table);
 uint32_t hx_label_table_number(
 	struct hx_label_table *table, struct hapax_bytes first, struct hapax_bytes second);
 
-/* The same; hint is the number that the caller was given last, or 0, and asked first. */
+/* The same; hint is the caller's last number, or 0, and is checked first. */
 static inline uint32_t hx_label_table_number_near(
 	struct hx_label_table *table, uint32_t hint, struct hapax_bytes first,
 	struct hapax_bytes second)
@@ -62,7 +62,7 @@ static inline uint32_t hx_label_table_number_near(
 /* Numbers up to this one are in use. */
 uint32_t hx_label_table_count(const struct hx_label_table *table);
 
-/* Of a number from 1 to count. */
+/* For a number from 1 to count. */
 const struct hx_label_entry *hx_label_table_entry(
 	const struct hx_label_table *table, uint32_t number);
 

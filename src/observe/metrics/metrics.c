@@ -40,7 +40,7 @@ static enum hapax_status cells_init(struct hx_cells *cells, struct hx_metrics *m
 
 static void cells_done(struct hx_cells *cells)
 {
-	/* One that was never begun has no metrics and no pages. */
+	/* Unused cells have no metrics and no pages. */
 	for (unsigned i = 0; cells->metrics != NULL && i < HX_METRIC_COUNT; i++) {
 		size_t count = hx_metrics_numbers(cells->metrics, (enum hx_metric)i);
 
@@ -148,7 +148,7 @@ unsigned hx_metrics_request(enum hx_door door, unsigned status)
 
 /* ------------------------------------------------------------------ counting */
 
-/* The first cell of a series, or NULL: there is no memory for it. */
+/* The first cell of a series, or NULL: out of memory. */
 static hx_cell *series(
 	struct hx_cells *cells, enum hx_metric metric, uint32_t numbered, unsigned fixed)
 {
@@ -186,7 +186,7 @@ void hx_metrics_add(
 
 	assert(hx_families[metric].kind != HX_PROMTEXT_HISTOGRAM);
 	assert(amount >= 0 || hx_families[metric].kind == HX_PROMTEXT_GAUGE);
-	/* What goes down wraps around, and so does the sum, which is right again. */
+	/* A decrement wraps around, and so does the sum, which is then correct. */
 	if (cell != NULL)
 		raise_cell(cell, (uint64_t)amount);
 }
@@ -260,7 +260,7 @@ void hx_metrics_observe_ns(
 	assert(family->kind == HX_PROMTEXT_HISTOGRAM);
 	if (cell == NULL)
 		return;
-	/* A clock that was set back is no reason to count something absurd. */
+	/* The clock was set back: do not count an absurd value. */
 	if (value_ns < 0)
 		value_ns = 0;
 	while (bucket < family->bound_count && value_ns > family->bounds_ns[bucket])

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * metrics.h - what happened, counted by those who did it, added up when somebody asks.
+ * metrics.h - counters that each thread writes for itself, added up by a scrape.
  *
- * Every loop, and every other thread that counts, has cells of its own: to count is a
- * plain load and store in memory that nobody else writes. A scrape adds up the cells of
- * all. Families, their labels and buckets are the data of family.c.
+ * Every loop, and every other thread that counts, has its own cells: counting is a plain load and
+ * store in memory that no other thread writes. A scrape adds up all cells. Families, their labels
+ * and buckets are the data of family.c.
  *
- * Labels are bounded. Some have a fixed set of values (door, decision, reason). Others
- * (scope, event type, route) are numbered as they are met, up to a limit; all that come
- * after it are number 0, "other". Numbers are those of the whole process:
+ * Labels are bounded. Some have a fixed set of values (door, decision, reason). Others (scope,
+ * event type, route) are numbered as they appear, up to a limit; later ones are number 0, "other".
+ * Numbers are valid in the whole process:
  *
  *	uint32_t scope = hx_metrics_scope(cells, tenant, group);
  *
  *	hx_metrics_decision(cells, HX_DOOR_GATEWAY, scope, HAPAX_DECISION_REPLAY);
  *	hx_metrics_observe_ns(cells, HX_METRIC_CHECK_DURATION, 0, HX_DOOR_GATEWAY, took_ns);
  *
- * Counting never fails: without memory for a new label's cells it is not counted, which
- * hapax_metrics_lost_total tells.
+ * Counting never fails: without memory for a new label's cells the event is not counted, and
+ * hapax_metrics_lost_total is.
  *
  * Threads: struct hx_metrics any; struct hx_cells its own thread only.
  */
@@ -50,16 +50,16 @@ enum hx_door {
 	HX_DOOR_COUNT,
 };
 
-/* Label reason of HX_METRIC_CHECK_ERRORS: what the store said instead of an answer. */
+/* Label reason of HX_METRIC_CHECK_ERRORS: the store's error. */
 enum hx_check_error {
-	HX_CHECK_ERROR_CHECK_FAILED, /* not reached: nothing was done */
+	HX_CHECK_ERROR_CHECK_FAILED, /* unavailable: nothing was done */
 	HX_CHECK_ERROR_UNCERTAIN,
 	HX_CHECK_ERROR_LIMIT,
 	HX_CHECK_ERROR_OTHER,
 	HX_CHECK_ERROR_COUNT,
 };
 
-/* Label reason of HX_METRIC_UNPROTECTED: what ran without a claim. */
+/* Label reason of HX_METRIC_UNPROTECTED: why it ran without a claim. */
 enum hx_unprotected {
 	HX_UNPROTECTED_NO_KEY,   /* on_missing is pass (E21) */
 	HX_UNPROTECTED_DISABLED, /* enabled is false (D7) */
@@ -69,39 +69,39 @@ enum hx_unprotected {
 /* Label outcome of HX_METRIC_RUNS: enum hapax_run_outcome, or never stored. */
 enum { HX_RUN_UNSTORED = HAPAX_RUN_AMBIGUOUS + 1, HX_RUN_COUNT };
 
-/* Label reason of HX_METRIC_REFUSED: connections and requests that a limit turned away. */
+/* Label reason of HX_METRIC_REFUSED: why a connection or request was refused. */
 enum hx_refused {
 	HX_REFUSED_ADDRESS,
 	HX_REFUSED_TENANT,
 	HX_REFUSED_REQUESTS, /* max_requests */
-	HX_REFUSED_MEMORY,   /* memory.listeners, or there is none */
-	HX_REFUSED_FILE,     /* a large body could not be put into a file */
+	HX_REFUSED_MEMORY,   /* memory.listeners, or out of memory */
+	HX_REFUSED_FILE,     /* a large body could not be written to a file */
 	HX_REFUSED_HEAD_TIMEOUT,
 	HX_REFUSED_BODY_TIMEOUT,
 	HX_REFUSED_SEND_TIMEOUT,
 	HX_REFUSED_HANDSHAKE,
 	HX_REFUSED_CREDENTIAL, /* AUTH of the Redis door, API tokens of the admin door */
-	HX_REFUSED_LOCKED,     /* the same, not looked at: auth.max_failures */
-	HX_REFUSED_IDLE,       /* of the admin door, closed for somebody else */
+	HX_REFUSED_LOCKED,     /* the same, not checked: auth.max_failures */
+	HX_REFUSED_IDLE,       /* at the admin door, closed to make room for another client */
 	HX_REFUSED_COUNT,
 };
 
 /*
- * Counters, gauges and histograms that are counted here. "by" is what the argument
- * numbered means, "of" what the argument fixed means; 0 where there is none.
+ * Counters, gauges and histograms. "by" is the meaning of the argument numbered, "of" the meaning
+ * of the argument fixed; 0 if there is none.
  */
 enum hx_metric {
 	HX_METRIC_DECISIONS,      /* counter by scope; see hx_metrics_decision() */
 	HX_METRIC_DUPLICATES,     /* counter by event type: skipped (A9) */
-	HX_METRIC_CHECK_DURATION, /* histogram of enum hx_door: from question to answer */
+	HX_METRIC_CHECK_DURATION, /* histogram of enum hx_door: from request to answer */
 	HX_METRIC_CHECK_ERRORS,   /* counter, by hx_metrics_check_error() */
 	HX_METRIC_UNPROTECTED,    /* counter by scope of enum hx_unprotected */
 	HX_METRIC_UNVERIFIED,     /* counter by scope: nothing to compare the payload with */
 	HX_METRIC_RUNS,           /* counter by scope of enum hapax_run_outcome, HX_RUN_UNSTORED */
 	HX_METRIC_OPERATIONS,     /* counter; see hx_metrics_operation() */
-	HX_METRIC_KEY_DURATION,   /* histogram: to make a key */
-	HX_METRIC_KEY_TTL,        /* histogram: of keys that were claimed */
-	HX_METRIC_UPSTREAM_DURATION, /* histogram by route: until the whole reply is there */
+	HX_METRIC_KEY_DURATION,   /* histogram: time to make a key */
+	HX_METRIC_KEY_TTL,        /* histogram: of claimed keys */
+	HX_METRIC_UPSTREAM_DURATION, /* histogram by route: until the reply is complete */
 	HX_METRIC_UPSTREAM_FAILURES, /* counter by route of hx_metrics_code() */
 	HX_METRIC_INVALID_EVENTS,    /* counter of enum hx_door: refused before any claim */
 	HX_METRIC_REQUESTS,          /* counter of hx_metrics_request(): door and code */
@@ -114,11 +114,11 @@ enum hx_metric {
 
 /* Zero means the default in every field. */
 struct hx_metrics_options {
-	size_t writers;      /* 1; how many struct hx_cells there are */
+	size_t writers;      /* 1; number of struct hx_cells */
 	uint64_t scopes_max; /* 1,000 */
 	uint64_t types_max;  /* 100 */
 	uint64_t routes_max; /* 1,000 */
-	bool no_aliases;     /* leave the documents' own names out */
+	bool no_aliases;     /* leave out the documents' own names */
 };
 
 /* Owned: *ret_metrics, by the caller. */
@@ -132,19 +132,19 @@ void hx_metrics_free(struct hx_metrics *metrics);
 /* The cells of one writer, below options.writers. Borrowed. */
 struct hx_cells *hx_metrics_cells(struct hx_metrics *metrics, size_t writer);
 
-/* The number of a label's value; 0: other. The same for all writers, and for ever. */
+/* The number of a label's value; 0: other. The same for all writers, forever. */
 uint32_t hx_metrics_scope(
 	struct hx_cells *cells, struct hapax_bytes tenant, struct hapax_bytes group);
 uint32_t hx_metrics_type(struct hx_cells *cells, struct hapax_bytes type);
 uint32_t hx_metrics_route(struct hx_cells *cells, const char *name);
 
-/* Where the status code of an upstream's reply is counted, 0: there was none. */
+/* The index of an upstream's status code; status 0: no reply. */
 unsigned hx_metrics_code(unsigned status);
 
-/* Where a request is counted that was answered with this status. */
+/* The index of a request that was answered with this status. */
 unsigned hx_metrics_request(enum hx_door door, unsigned status);
 
-/* Count: of a gauge up or down, of a counter up only. */
+/* Count: a gauge up or down, a counter up only. */
 void hx_metrics_add(
 	struct hx_cells *cells, enum hx_metric metric, uint32_t numbered, unsigned fixed,
 	int64_t amount);
@@ -153,7 +153,7 @@ void hx_metrics_add(
 void hx_metrics_decision(
 	struct hx_cells *cells, enum hx_door door, uint32_t scope, enum hapax_decision decision);
 
-/* The same for several that were alike. */
+/* The same for several equal ones. */
 void hx_metrics_decisions(
 	struct hx_cells *cells, enum hx_door door, uint32_t scope, enum hapax_decision decision,
 	int64_t count);
@@ -161,60 +161,60 @@ void hx_metrics_decisions(
 /* A door asked whether to run, and got this status, which is not HAPAX_OK. */
 void hx_metrics_check_error(struct hx_cells *cells, enum hx_door door, enum hapax_status status);
 
-/* The store was asked for something, and answered with status. */
+/* The store answered an operation with status. */
 void hx_metrics_operation(
 	struct hx_cells *cells, enum hapax_op_type type, enum hapax_status status);
 
-/* The same for several that were alike. */
+/* The same for several equal ones. */
 void hx_metrics_operations(
 	struct hx_cells *cells, enum hapax_op_type type, enum hapax_status status, uint64_t count);
 
-/* A histogram: one observation in nanoseconds; of KEY_TTL, HAPAX_TTL_FOREVER is +Inf. */
+/* A histogram: one observation in nanoseconds; for KEY_TTL, HAPAX_TTL_FOREVER is +Inf. */
 void hx_metrics_observe_ns(
 	struct hx_cells *cells, enum hx_metric metric, uint32_t numbered, unsigned fixed,
 	int64_t value_ns);
 
-/* What clients make the daemon hold, in bytes; a limit of 0 is none. */
+/* Memory and files held for clients, in bytes; a limit of 0 means none. */
 struct hx_memory_facts {
-	uint64_t limit;     /* that the others follow from; 0: not known */
+	uint64_t limit;     /* the others are derived from it; 0: unknown */
 	uint64_t listeners; /* in memory */
 	uint64_t listeners_max;
 	uint64_t files; /* in temporary files */
 	uint64_t files_max;
 };
 
-/* What is known elsewhere and asked for at a scrape. Zero and NULL: left out. */
+/* Facts from elsewhere, collected at a scrape. Zero and NULL: left out. */
 struct hx_metrics_facts {
 	const char *version;
 	const char *revision;
 	const char *store;               /* hapax_store_name() */
-	bool is_store_up;                /* it answered when it was asked last */
-	const struct hapax_stats *stats; /* of the store, not too old */
+	bool is_store_up;                /* it answered the last request */
+	const struct hapax_stats *stats; /* of the store, recent */
 	double stats_age_seconds;
 	struct hx_memory_facts memory;
-	const struct hapax_outage *outage; /* of a store that is guarded */
+	const struct hapax_outage *outage; /* of a guarded store */
 	uint64_t journal_records;          /* of the same */
 	const struct hapax_processor_stats *processor;
 	const struct hx_consumer_facts *consumers;
 	size_t consumer_count;
 	uint64_t reloads; /* of the configuration */
 	uint64_t reload_failures;
-	int64_t reloaded_ms;     /* the last that worked; since 1970 */
+	int64_t reloaded_ms;     /* the last successful one; since 1970 */
 	uint64_t log_suppressed; /* hx_logger_suppressed() */
 	uint64_t log_lost;
 	bool has_traces;
-	uint64_t spans_exported; /* with has_traces, as those below */
+	uint64_t spans_exported; /* with has_traces, like those below */
 	uint64_t spans_dropped;
 	uint64_t spans_failed;
 	const struct hapax_relay_stats *outbox; /* of the relay in the daemon */
-	bool is_outbox_up;                      /* with outbox: both sides of it are there */
+	bool is_outbox_up;                      /* with outbox: both sides are connected */
 	bool is_ready;
 	const struct hx_io *process_io; /* to read /proc/self for process_*; NULL: leave it out */
 };
 
 /*
- * Append everything that is known to out. LIMIT or NO_MEMORY: out is as it was.
- * INVALID is a fault of family.c. Blocks on /proc only.
+ * Append all metrics to out. LIMIT or NO_MEMORY: out is unchanged. INVALID is an error in family.c.
+ * Blocks on /proc only.
  */
 enum hapax_status hx_metrics_render(
 	struct hx_metrics *metrics, const struct hx_metrics_facts *facts,

@@ -7,14 +7,14 @@
 #include "base/bytes.h"
 #include "wire/promtext.h"
 
-/* Consumers as they are walked through, family by family. */
+/* The consumers, during a walk family by family. */
 struct consumers {
 	struct hx_promtext *text;
 	const struct hx_consumer_facts *facts;
 	size_t count;
 };
 
-/* A family with one figure of each. */
+/* A family with one figure per consumer. */
 struct figure {
 	const char *name;
 	const char *help;
@@ -82,7 +82,7 @@ static uint64_t sum_of(const uint64_t *values, size_t count)
 	return sum;
 }
 
-/* What the ledger said of each message, each time that it was asked. */
+/* The store's decision about each message, for each time that it was asked. */
 static void write_decisions(struct consumers *consumers)
 {
 	hx_promtext_family(
@@ -132,7 +132,7 @@ static void write_causes(struct consumers *consumers)
 	}
 }
 
-/* What is not known has no sample. */
+/* An unknown value has no sample. */
 static void write_lag(struct consumers *consumers)
 {
 	hx_promtext_family(

@@ -15,12 +15,12 @@
 
 struct hx_promtext;
 
-/* One of them at a scrape. */
+/* One consumer at a scrape. */
 struct hx_consumer_facts {
 	const char *name;
 	struct hapax_consumer_stats stats; /* since the daemon started */
-	bool is_up;                        /* it consumes, or would if there was something */
-	bool is_paused;                    /* because the store takes nothing */
+	bool is_up;                        /* it consumes, or would if there were messages */
+	bool is_paused;                    /* because the store refuses */
 	uint64_t starts;
 };
 

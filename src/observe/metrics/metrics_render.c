@@ -2,8 +2,8 @@
 /*
  * metrics_render.c - cells and facts as families of text.
  *
- * A series of a numbered label appears when it was counted first, with all its decisions
- * or reasons: a rate over a series that begins with its first event would miss that event.
+ * A series of a numbered label appears at its first count, with all its decisions or reasons: a
+ * rate over a series that begins with its first event would miss that event.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -123,7 +123,7 @@ static void write_series(
 		hx_promtext_count(&render->text, labels.labels, labels.count, value);
 }
 
-/* Whether anything was counted in count series from fixed on. */
+/* Was anything counted in count series from fixed on? */
 static bool has_counted(
 	const struct render *render, enum hx_metric metric, uint32_t number, size_t fixed,
 	size_t count)
@@ -148,7 +148,7 @@ static void write_number(struct render *render, enum hx_metric metric, uint32_t 
 	const struct hx_fixed_label *last =
 		family->fixed[1].name != NULL ? &family->fixed[1] : &family->fixed[0];
 	bool has_codes = last->name != NULL && last->values == NULL;
-	/* Of the codes only those that occurred: there are 500. */
+	/* Only the status codes that occurred: there are 500. */
 	size_t row = has_codes || last->name == NULL ? 1 : last->count;
 	bool is_always = family->numbering == HX_NUMBERED_NOT && !has_codes;
 
@@ -212,7 +212,7 @@ static void write_build(struct render *render)
 	struct hx_promtext_label labels[HX_COUNT(all)];
 	size_t count = 0;
 
-	/* What is not known is no label. */
+	/* An unknown value is not a label. */
 	for (size_t i = 0; i < HX_COUNT(all); i++) {
 		if (all[i][1] != NULL && all[i][1][0] != '\0')
 			labels[count++] = (struct hx_promtext_label){
@@ -222,7 +222,7 @@ static void write_build(struct render *render)
 	hx_promtext_info(&render->text, labels, count);
 }
 
-/* Duplicates of all that could have been one (requirement X 12). */
+/* The share of duplicates in all deliveries that could be one (requirement X 12). */
 static double hit_ratio(const struct hapax_stats *stats)
 {
 	double hits = (double)stats->counts[HAPAX_DECISION_REPLAY];
@@ -271,7 +271,7 @@ static void write_store(struct render *render)
 	count(render, "hapax_cleanup_errors", "Times that it failed.", stats->sweep_failures);
 }
 
-/* What happened, or happens, while the store is away (E13). */
+/* Figures of current and past outages of the store (E13). */
 static void write_outage(struct render *render)
 {
 	const struct hapax_outage *outage = render->facts->outage;
@@ -293,7 +293,7 @@ static void write_outage(struct render *render)
 	family(render, HX_PROMTEXT_COUNTER, "hapax_journal_reconciled", NULL,
 	       "Records of the journal, by what became of them; twice: it ran elsewhere as well.");
 	for (int i = 0; i < HAPAX_RECONCILED_COUNT; i++) {
-		/* What stays is seen again; it became nothing yet. */
+		/* Records that stay are counted later, once they are settled. */
 		if (i != HAPAX_RECONCILED_LATER)
 			labelled(
 				render, "became", hapax_reconciled_name((enum hapax_reconciled)i),
@@ -321,7 +321,7 @@ static void write_processor(struct render *render)
 	      stats->repeated);
 }
 
-/* What waits in the database, as the relay saw it last. */
+/* Waiting rows in the database, as last seen by the relay. */
 static void write_backlog(struct render *render, const struct hapax_relay_stats *stats)
 {
 	const struct hapax_outbox_status *backlog = &stats->backlog;
@@ -329,7 +329,7 @@ static void write_backlog(struct render *render, const struct hapax_relay_stats 
 
 	if (stats->backlog_age_ms < 0)
 		return;
-	/* Nothing went out since then. */
+	/* Nothing has been published since then. */
 	if (backlog->pending > 0 && !render->facts->is_outbox_up)
 		lag_ms += stats->backlog_age_ms;
 	gauge(render, "hapax_outbox_pending_rows", NULL, "Rows that are to be published.",
@@ -370,7 +370,7 @@ static void write_outbox(struct render *render)
 	      (double)stats->partitions);
 }
 
-/* What clients make the daemon hold; a limit of 0 is none, and is not shown. */
+/* Memory and files held for clients; a limit of 0 means none, and is not shown. */
 static void write_memory(struct render *render)
 {
 	const struct hx_memory_facts *memory = &render->facts->memory;
@@ -461,7 +461,7 @@ static uint64_t operations(const struct render *render, enum hapax_op_type type)
 	return ok + failed;
 }
 
-/* Document A's names, for dashboards that have them already. */
+/* Document A's names, for existing dashboards. */
 static void write_aliases(struct render *render)
 {
 	const struct hapax_stats *stats = render->facts->stats;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process_facts.c - what Linux knows about this process (proc(5)).
+ * process_facts.c - Linux's figures about this process (proc(5)).
  */
 #include "observe/metrics/process_facts.h"
 
@@ -34,7 +34,7 @@ static const char *read_text(const struct hx_io *io, const char *path, struct ha
 	return (const char *)buf->data;
 }
 
-/* What stands after word at the beginning of a line. */
+/* The number after word at the beginning of a line. */
 static bool find_number(const char *text, const char *word, uint64_t *ret)
 {
 	size_t size = strlen(word);
@@ -49,7 +49,7 @@ static bool find_number(const char *text, const char *word, uint64_t *ret)
 	return false;
 }
 
-/* The name of the program is in parentheses, and may have anything in it. */
+/* The name of the program is in parentheses, and may contain anything. */
 static bool parse_stat(const char *text, uint64_t fields[FIELDS])
 {
 	const char *at = strrchr(text, ')');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * process_facts.h - what Linux knows about this process: process_* of all exporters.
+ * process_facts.h - Linux's figures about this process: process_* of all exporters.
  *
  * Threads: any. Blocks on /proc.
  */
@@ -19,10 +19,10 @@ struct hx_process_facts {
 	uint64_t virtual_bytes;
 	uint64_t threads;
 	uint64_t open_fds;
-	uint64_t max_fds; /* 0: no limit, or not known */
+	uint64_t max_fds; /* 0: no limit, or unknown */
 };
 
-/* False: there is no /proc, or not one that can be read. */
+/* False: /proc is missing or unreadable. */
 bool hx_process_facts_read(const struct hx_io *io, struct hx_process_facts *ret_facts);
 
 #endif
