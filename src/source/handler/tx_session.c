@@ -264,7 +264,7 @@ static void judge(
 		answer->status = status;
 		(void)hapax_work_fail(work, HAPAX_RUN_TRANSIENT, why);
 	}
-	/* The function ended the transaction itself: join again. */
+	/* The transaction was ended outside of the session: join again. */
 	if (status == HAPAX_ERR_FAILED) {
 		answer->status = HAPAX_ERR_UNAVAILABLE;
 		disconnect(tx_session);
