@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * health.c - what the probes say.
+ * health.c - the bodies of probes.
  */
 #include "observe/health.h"
 
@@ -157,7 +157,7 @@ enum hapax_status hx_health_render(
 	return status;
 }
 
-/* Only what ran or was a duplicate of what had run: hits and misses make up the requests. */
+/* Counts only acquired claims and their duplicates: hits and misses add up to the requests. */
 enum hapax_status hx_health_deduplication_render(
 	const struct hapax_stats *stats, struct hapax_buf *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.h - what is told of one event to a collector of traces, and how it is written.
+ * trace.h - the spans of one event, for a trace collector.
  *
  * An event is up to three spans of one trace:
  *
@@ -8,12 +8,12 @@
  *	├─ idempotency_check           the question to the store
  *	└─ POST                        the call of the upstream, if it ran here
  *
- * The first is a child of whoever sent the request, if that said so. That of a duplicate
- * has a link to the process_cloud_event whose result it was given: not its child, because
- * that has ended, perhaps days ago.
+ * The first is a child of the sender's span, if the request names one. For a duplicate it has a
+ * link to the process_cloud_event of the original. It is not a child of that span, which may have
+ * ended days ago.
  *
- * A note is filled in while an event is on its way and has no pointers but to constants, so
- * that it can be copied to another thread. Spans are written as OTLP has them in JSON.
+ * A note is filled in while an event is processed. It has pointers only to constants, so it can be
+ * copied to another thread. Spans are written as OTLP JSON.
  *
  * Threads: one at a time.
  */
@@ -42,11 +42,11 @@ struct hx_trace_note {
 	struct hx_trace_context context; /* span_id: that of this one */
 	bool has_parent;
 	unsigned char parent_id[HX_SPAN_ID_SIZE];
-	bool has_original; /* of a duplicate: whose result it was given */
+	bool has_original; /* of a duplicate: the original is known */
 	struct hx_trace_context original;
 	int64_t began_ns;
 	int64_t ended_ns;
-	unsigned reply_status; /* 0: of a batch, which has one reply for all */
+	unsigned reply_status; /* 0: a batch, which has one reply for all */
 	const char *error;     /* error.type; NULL: none */
 
 	bool has_check;
@@ -62,13 +62,13 @@ struct hx_trace_note {
 	unsigned char call_id[HX_SPAN_ID_SIZE];
 	int64_t sent_ns;
 	int64_t answered_ns;
-	unsigned upstream_status; /* 0: there was no whole response */
+	unsigned upstream_status; /* 0: no complete response */
 	const char *call_error;   /* error.type; NULL: none */
 	uint16_t upstream_port;
 	char upstream_host[HX_TRACE_TEXT_SIZE];
 
 	char method[HX_HTTP1_METHOD_MAX + 1]; /* of the request, and of the call */
-	char event_id[HX_TRACE_TEXT_SIZE];    /* empty: it is no event, as the next two */
+	char event_id[HX_TRACE_TEXT_SIZE];    /* empty: not an event, like the next two */
 	char event_source[HX_TRACE_TEXT_SIZE];
 	char event_type[HX_TRACE_TEXT_SIZE];
 	char route[HX_TRACE_TEXT_SIZE];
@@ -76,16 +76,16 @@ struct hx_trace_note {
 	char key_hash[HX_TRACE_KEY_HASH_SIZE];
 };
 
-/* In place of an error's name: the status is its name, as OpenTelemetry has it. */
+/* In place of an error's name: the status is its name, as in OpenTelemetry. */
 extern const char hx_trace_error_status[];
 
-/* How many spans it is. */
+/* The number of spans. */
 unsigned hx_trace_note_spans(const struct hx_trace_note *note);
 
 /* "sha256:..." of a key, which may be a secret. */
 void hx_trace_hash_key(struct hapax_bytes key, char out[HX_TRACE_KEY_HASH_SIZE]);
 
-/* ExportTraceServiceRequest: begin, notes, end. json->status says whether it fitted. */
+/* ExportTraceServiceRequest: begin, notes, end. json->status says whether it fit. */
 void hx_trace_write_begin(struct hx_json_write *json, const char *service_name);
 void hx_trace_write_note(struct hx_json_write *json, const struct hx_trace_note *note);
 void hx_trace_write_end(struct hx_json_write *json);
