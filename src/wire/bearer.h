@@ -11,13 +11,13 @@
 
 #include <hapax/bytes.h>
 
-/* Longer than any token that is made here; what is longer is refused unread. */
+/* Longer than any token created here; longer ones are refused unread. */
 enum { HX_BEARER_SIZE_MAX = 1024 };
 
 /*
- * The token of "Bearer TOKEN", where the word may be in either case. False: it is another
- * scheme, or what follows is not one token of letters, digits and -._~+/ with = at its
- * end. *ret_token points into value.
+ * The token of "Bearer TOKEN", with the word in either case. False: it is another scheme, or not
+ * followed by one token of letters, digits and -._~+/ with = at its end. *ret_token points into
+ * value.
  */
 bool hx_bearer_read(struct hapax_bytes value, struct hapax_bytes *ret_token);
 

@@ -27,7 +27,7 @@ enum {
 	PREFIX_SIZE = 2,
 	LENGTH_SIZE_MAX = 10, /* 64 bits in groups of seven */
 	SIGNAL_MAX = 127,
-	SIGNAL_STATUS = 128, /* as shells tell it */
+	SIGNAL_STATUS = 128, /* as in shells */
 };
 
 void hx_exec_recorder_init(struct hx_exec_recorder *recorder, size_t size_max)

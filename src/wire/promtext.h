@@ -2,10 +2,9 @@
 /*
  * promtext.h - metrics as Prometheus reads them: text format 0.0.4, and OpenMetrics 1.0.
  *
- * Families one after the other, each with its samples; the same calls write either
- * format. The first thing that cannot be written is remembered, so that only the end
- * has to be asked. A family is named once, without the suffixes that its kind has:
- * _total, _bucket, _sum, _count and _info are written here.
+ * Families one after the other, each with its samples; the same calls write either format. The
+ * first failure is remembered, so that callers check only the end. A family is named once, without
+ * the suffixes that its kind has: _total, _bucket, _sum, _count and _info are written here.
  *
  *	hx_promtext_init(&text, out, HX_PROMTEXT_OPENMETRICS);
  *	hx_promtext_family(&text, HX_PROMTEXT_COUNTER, "hapax_decisions", NULL, "Decisions.");
@@ -26,7 +25,7 @@
 #include <hapax/error.h>
 
 enum {
-	/* Of one family; bounds what one observation costs. */
+	/* For one family; limits the cost of one observation. */
 	HX_PROMTEXT_BUCKETS_MAX = 64,
 
 	/* OpenMetrics: of all names and values of an exemplar together. */
@@ -50,11 +49,11 @@ struct hx_promtext_label {
 	struct hapax_bytes value; /* UTF-8; other bytes become U+FFFD */
 };
 
-/* Which observation fell into a bucket last. */
+/* The last observation in a bucket. */
 struct hx_promtext_exemplar {
-	struct hapax_bytes trace_id; /* size 0: there is none */
+	struct hapax_bytes trace_id; /* size 0: none */
 	double value;
-	double time_s; /* since 1970; 0: not known */
+	double time_s; /* since 1970; 0: unknown */
 };
 
 /* buckets[i]: observations above bounds[i - 1] and up to bounds[i]; the last: above all. */
@@ -75,15 +74,15 @@ struct hx_promtext {
 	const char *family; /* NULL before the first */
 	enum hapax_status status;
 	const char *reason;
-	char subject[64]; /* what the reason is about, cut */
+	char subject[64]; /* the subject of the error, cut */
 };
 
-/* What to send as Content-Type. */
+/* The Content-Type to send. */
 const char *hx_promtext_content_type(enum hx_promtext_format format);
 
 /*
- * Which format the value of Accept asks for; size 0: no field. OpenMetrics when it is
- * named with a weight above zero and not below that of text/plain.
+ * The format that the value of Accept asks for; size 0: no field. OpenMetrics if it is named with a
+ * weight above zero and not below that of text/plain.
  */
 enum hx_promtext_format hx_promtext_accept(struct hapax_bytes accept);
 
@@ -117,8 +116,8 @@ void hx_promtext_histogram(
 	const struct hx_promtext_histogram *histogram);
 
 /*
- * Finish. INVALID: a name, label or value could not be written, and err names it. LIMIT
- * or NO_MEMORY: out is full. out is then as it was before.
+ * Finish. INVALID: a name, label or value could not be written; err names it. LIMIT or NO_MEMORY:
+ * out is full. out is then unchanged.
  */
 enum hapax_status hx_promtext_end(struct hx_promtext *text, struct hapax_error *err);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * public_url.c - what people may see of a URL.
+ * public_url.c - hide the secrets of a URL.
  */
 #include "wire/public_url.h"
 
@@ -13,7 +13,7 @@
 
 /* Options of stores, sinks and sources, and of libpq, that hold no secret. */
 static const char *const shown[] = {
-	/* hapax' own */
+	/* hapax's own */
 	"allow",
 	"ca",
 	"cert",
@@ -81,7 +81,7 @@ static const char *const shown[] = {
 	"user",
 };
 
-/* options is a command line, of which anything may be one. */
+/* options is a command line, any part of which may be a secret. */
 static const char *const secret[] = {"options", "password", "sslpassword"};
 
 static const char stars[] = "***";
@@ -94,7 +94,7 @@ static bool is_among(struct hapax_bytes name, const char *const *names, size_t c
 	return false;
 }
 
-/* Of a service anything may be a secret, and ?key=... often is. */
+/* Any option of a service may be a secret, and ?key=... often is. */
 static enum hx_option_view view_for_http(struct hapax_bytes name)
 {
 	static const char *const paths[] = {"ca", "cert", "token_file"};
@@ -116,7 +116,7 @@ static enum hx_option_view view_of(struct hapax_bytes name, hx_option_view_fn *m
 }
 
 /*
- * The @ behind user and password; NULL: there is none. They may hold a slash, a @ or a ? that
+ * The @ after user and password; NULL: there is none. They may contain a slash, a @ or a ? that
  * should have been escaped: the last @ counts, unless it is in the value of an option.
  */
 static const char *find_at(const char *authority, const char *end)
@@ -139,8 +139,8 @@ static bool is_port(const char *at, const char *end)
 }
 
 /*
- * Where the password of user:password@host ends. The only @ may be in what looks like an option, or
- * missing: what is no port is hidden. NULL: there is no password.
+ * The end of the password in user:password@host. The only @ may be in apparent options, or missing:
+ * anything that is not a port is hidden. NULL: there is no password.
  */
 static const char *find_host(const char *authority, const char *end)
 {
@@ -159,7 +159,7 @@ static const char *find_host(const char *authority, const char *end)
 	return colon == host || *colon != ':' || is_port(colon + 1, end) ? NULL : host;
 }
 
-/* Append what stands before the options, its password hidden; *at moves behind it. */
+/* Append the part before the options, with its password hidden; *at moves past it. */
 static enum hapax_status put_front(struct hapax_buf *out, const char **at, const char *end)
 {
 	const char *data = *at;
@@ -183,7 +183,7 @@ static enum hapax_status put_front(struct hapax_buf *out, const char **at, const
 	return status;
 }
 
-/* NAME=VALUE, or what stands there in its place. */
+/* NAME=VALUE, or its replacement. */
 static enum hapax_status put_option(
 	struct hapax_buf *out, struct hapax_bytes option, hx_option_view_fn *more)
 {
@@ -195,7 +195,7 @@ static enum hapax_status put_option(
 
 	if (option.size == 0 || (equals != NULL && view == HX_OPTION_SHOWN))
 		return hx_buf_append(out, data, option.size);
-	/* A name without a value may be the rest of one. */
+	/* A name without a value may be the rest of a secret. */
 	if (equals != NULL && view == HX_OPTION_SECRET)
 		status = hx_buf_append(out, data, name_size + 1);
 	if (status == HAPAX_OK)

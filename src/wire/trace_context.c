@@ -39,7 +39,9 @@ bool hx_trace_context_read(struct hapax_bytes text, struct hx_trace_context *ret
 
 	if (text.size < HX_TRACEPARENT_SIZE || !read_part(data, 0, &version, 1) || version == 0xff)
 		return false;
-	/* Version 00 ends here; a later one ends or goes on with another part. */
+	/*
+	 * Version 00 ends here; a later one may continue with another part.
+	 */
 	if (text.size > HX_TRACEPARENT_SIZE && (version == 0 || data[HX_TRACEPARENT_SIZE] != '-'))
 		return false;
 	if (data[TRACE_AT - 1] != '-' || data[SPAN_AT - 1] != '-' || data[FLAGS_AT - 1] != '-' ||
@@ -50,7 +52,7 @@ bool hx_trace_context_read(struct hapax_bytes text, struct hx_trace_context *ret
 	if (is_zero(context.trace_id, HX_TRACE_ID_SIZE) ||
 	    is_zero(context.span_id, HX_SPAN_ID_SIZE))
 		return false;
-	/* What a flag that is not known means is not ours to pass on. */
+	/* Do not pass on flags of unknown meaning. */
 	context.flags &= version == 0 ? HX_TRACE_SAMPLED | HX_TRACE_RANDOM : HX_TRACE_SAMPLED;
 	*ret_context = context;
 	return true;
@@ -119,7 +121,7 @@ int hx_trace_context_members(struct hapax_bytes value)
 			begin++;
 		while (end > begin && (at[end - 1] == ' ' || at[end - 1] == '\t'))
 			end--;
-		/* An empty one is allowed, and is none. */
+		/* An empty member is allowed, and ignored. */
 		if (end > begin && !is_member(at + begin, end - begin))
 			return -1;
 		count += end > begin;

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_context.h - traceparent and tracestate, as W3C Trace Context has them.
+ * trace_context.h - traceparent and tracestate of W3C Trace Context.
  *
- * Who is asked by somebody who traces is told of which trace and by which span. What is
- * not exactly of that form is no context: a trace of its own begins then, and tracestate,
- * which belongs to the other one, is dropped.
+ * A caller that traces sends the IDs of its trace and span. Text of any other form is not a
+ * context: a new trace begins, and tracestate, which belongs to the other one, is dropped.
  *
  * Threads: any.
  */
@@ -27,8 +26,8 @@ enum {
 };
 
 enum hx_trace_flag {
-	HX_TRACE_SAMPLED = 1 << 0, /* whoever asks keeps its spans */
-	HX_TRACE_RANDOM = 1 << 1,  /* the trace id was drawn by lot */
+	HX_TRACE_SAMPLED = 1 << 0, /* the caller keeps its spans */
+	HX_TRACE_RANDOM = 1 << 1,  /* the trace ID is random */
 };
 
 /* Neither id is all zeros. */
@@ -39,8 +38,8 @@ struct hx_trace_context {
 };
 
 /*
- * False: it is none. Of a version that is not known yet what version 00 has is read, and
- * of its flags whether it is sampled.
+ * False: not a context. An unknown version is read like version 00, but only its sampled flag is
+ * used.
  */
 bool hx_trace_context_read(struct hapax_bytes text, struct hx_trace_context *ret_context);
 
@@ -48,8 +47,8 @@ bool hx_trace_context_read(struct hapax_bytes text, struct hx_trace_context *ret
 void hx_trace_context_write(const struct hx_trace_context *context, char out[HX_TRACEPARENT_SIZE]);
 
 /*
- * How many members the value of one field tracestate has, or -1: it is none. The value may
- * be one of several; all of them together have at most HX_TRACESTATE_MEMBERS_MAX.
+ * The number of members in one tracestate field, or -1: invalid. There may be several fields; all
+ * of them together have at most HX_TRACESTATE_MEMBERS_MAX.
  */
 int hx_trace_context_members(struct hapax_bytes value);
 

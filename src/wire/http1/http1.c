@@ -230,7 +230,7 @@ static bool understand(
 
 	if (!understood)
 		return false;
-	/* What does not fit into 64 bits is over the limit even where there is none. */
+	/* A length above 64 bits is over the limit even if there is none. */
 	if (head->body == HX_HTTP1_BODY_LENGTH &&
 	    (head->content_length > http->limits.body_max || head->content_length == UINT64_MAX)) {
 		struct hapax_field *field = &head->fields[head->known[HX_HTTP1_CONTENT_LENGTH] - 1];
@@ -243,7 +243,7 @@ static bool understand(
 	return true;
 }
 
-/* A CR LF that some client sent too many is no message. */
+/* An extra CR LF of a client is not a message. */
 static bool is_message(struct hapax_bytes input)
 {
 	return input.size > 2 || memcmp(input.data, "\r\n", input.size) != 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http1_target.c - what a request is for: the forms of RFC 9112 3.2, and hosts.
+ * http1_target.c - request targets: the forms of RFC 9112 3.2, and hosts.
  *
  * CONNECT and its authority-form are not here: the codec never becomes a tunnel.
  */
@@ -26,7 +26,7 @@ static bool is_port(const unsigned char *at, const unsigned char *end)
 	return true;
 }
 
-/* What may stand between brackets; whether it is a good address, connect(2) will say. */
+/* The allowed bytes between brackets; connect(2) decides whether it is a valid address. */
 static const unsigned char *skip_literal(const unsigned char *at, const unsigned char *end)
 {
 	const unsigned char *begin = ++at;
@@ -41,7 +41,7 @@ static const unsigned char *skip_name(const unsigned char *at, const unsigned ch
 	const unsigned char *begin = at;
 
 	while (at < end && hx_http1_is(*at, HX_HTTP1_REGNAME)) {
-		/* A list of hosts, or one in disguise: nobody has them, and readers differ. */
+		/* A list of hosts, or one in disguise: never used, and readers differ. */
 		if (*at == ',' || *at == '%')
 			return NULL;
 		at++;

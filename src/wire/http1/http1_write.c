@@ -129,7 +129,7 @@ void hx_http1_write_response(struct hx_http1_writer *writer, struct hapax_buf *o
 	write_parts(writer, parts, 4);
 }
 
-/* What belongs to this connection, or says where a message ends. */
+/* Is it a field of this connection, or one that defines the end of a message? */
 static bool is_reserved(struct hapax_bytes name)
 {
 	return hx_http1_text_equal(name, HX_BYTES_LIT("content-length")) ||
@@ -245,7 +245,7 @@ size_t hx_http1_chunk_head(uint64_t size, bool first, char out[HX_HTTP1_CHUNK_HE
 	unsigned digits = 1;
 	size_t at = 0;
 
-	/* What a strict reader takes, ours too, has at most 15 digits. */
+	/* Strict readers, including ours, accept at most 15 digits. */
 	assert(size >> (4 * 15) == 0);
 	while (digits < 15 && size >> (4 * digits) != 0)
 		digits++;

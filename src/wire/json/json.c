@@ -2,11 +2,11 @@
 /*
  * json.c - the pull tokenizer: grammar, nesting, places in the text.
  *
- * The state is what is open, one bit for each level, and whether anything was read
- * in it yet. Names are looked at when their object ends: they are sorted then, two
- * equal ones stand side by side, and whoever wants the members in order has it.
+ * The state is the open containers, one bit for each level, and whether anything was read in the
+ * innermost. Names are checked when their object ends: they are then sorted, so that duplicates are
+ * adjacent and callers get the members in order.
  *
- * What runs for every token is in json_next.h; here is what is rarer.
+ * json_next.h has the code that runs for every token; this file has the rest.
  */
 #include "wire/json/json.h"
 
@@ -76,7 +76,7 @@ COLD const unsigned char *hx_json_refuse(
 	return NULL;
 }
 
-/* What was found instead: the end, a character that can be shown, or a byte. */
+/* Names what was found instead: the end, a printable character, or a byte. */
 COLD const unsigned char *hx_json_refuse_here(
 	const struct hx_json *json, const unsigned char *at, const char *wanted,
 	struct hapax_error *err)

@@ -2,14 +2,13 @@
 /*
  * json.h - a strict pull tokenizer for JSON (RFC 8259).
  *
- * The caller asks for one token after the other; tokens point into the text, and
- * nothing is allocated or copied. What two readers could take two ways is refused:
- * bytes that are not UTF-8, unpaired surrogates, a byte order mark, and, when the
- * caller lends memory for the names, members that occur twice. Messages begin with
- * "line L, column C: "; both count from 1, and columns count characters.
+ * The caller asks for one token after the other; tokens point into the text, and nothing is
+ * allocated or copied. Ambiguous text, which two readers could read differently, is refused: bytes
+ * that are not UTF-8, unpaired surrogates, a byte order mark, and, when the caller lends memory for
+ * the names, members that occur twice. Messages begin with "line L, column C: "; both count from 1,
+ * and columns count characters.
  *
- * Until HX_JSON_END was returned the text has not been seen to be valid JSON: act
- * on nothing before.
+ * Only HX_JSON_END proves that the text is valid JSON: do not act on it before.
  *
  * Threads: one at a time.
  */
@@ -44,7 +43,7 @@ enum hx_json_type {
 	HX_JSON_NULL,
 };
 
-/* What stands in a number beside sign and digits, or-ed; 0: it is an integer. */
+/* Parts of a number besides sign and digits, ORed; 0: it is an integer. */
 enum hx_json_number_form {
 	HX_JSON_FRACTION = 1 << 0,
 	HX_JSON_EXPONENT = 1 << 1,
@@ -67,20 +66,20 @@ struct hx_json_name {
 	uint64_t prefix; /* hx_json_string_prefix(); after sorting, a later piece */
 	uint32_t text;
 	uint32_t size;
-	uint32_t tag; /* the caller's own: which member this is */
+	uint32_t tag; /* the caller's own: the index of this member */
 	uint32_t escaped  : 1;
 	uint32_t ordered  : 1;  /* every name up to here was larger than the one before */
-	uint32_t is_first : 1;  /* json_name.c: of those that are equal as far as was looked */
-	uint32_t place    : 29; /* json_name.c: where the next piece begins; 0: not known */
+	uint32_t is_first : 1;  /* json_name.c: among those that are equal so far */
+	uint32_t place    : 29; /* json_name.c: where the next piece begins; 0: unknown */
 };
 
 struct hx_json {
 	const unsigned char *data;
 	const unsigned char *end;
 	const unsigned char *at;
-	enum hapax_status refusal; /* what a failure means: INVALID until a limit is met */
+	enum hapax_status refusal; /* the status of a failure: INVALID until a limit is met */
 	bool is_first;             /* nothing was read yet on this level */
-	bool in_object;            /* what is open innermost; not an array, not the text */
+	bool in_object;            /* the innermost open container is an object */
 	uint32_t depth;
 	struct hx_json_name *names;
 	size_t name_count;
@@ -92,10 +91,9 @@ struct hx_json {
 };
 
 /*
- * Begin to read text, which stays valid as long as json is used. names is memory
- * for the member names of all objects that are open at one time, each its own
- * entry; with NULL, members that occur twice are not looked for. LIMIT above
- * HX_JSON_SIZE_MAX.
+ * Begin to read text, which stays valid as long as json is used. names is memory for the member
+ * names of all objects that are open at one time, each its own entry; with NULL, duplicate members
+ * are not detected. LIMIT above HX_JSON_SIZE_MAX.
  */
 enum hapax_status hx_json_init(
 	struct hx_json *json, struct hapax_bytes text, struct hx_json_name *names, size_t name_max,
@@ -124,7 +122,7 @@ static inline void hx_json_tag_name(struct hx_json *json, uint32_t tag)
 		json->names[json->name_count - 1].tag = tag;
 }
 
-/* Where a byte of text stands, counted from 1. Walks the text: for errors only. */
+/* The line and column of a byte of text, from 1. Walks the text: for errors only. */
 void hx_json_place(struct hapax_bytes text, size_t offset, size_t *ret_line, size_t *ret_column);
 
 /* Set err to "line L, column C: " and what format says. Returns status. */

@@ -2,9 +2,9 @@
 /*
  * json_canonical.h - one text for each JSON value, to be hashed.
  *
- * Two texts that differ in white space, order of members, escapes or the way a
- * number is written have the same canonical text; two that differ in anything else
- * never have. The text is JSON itself and its own canonical form, but for Infinity.
+ * Two texts that differ in white space, order of members, escapes or the way a number is written
+ * have the same canonical text; two that differ in anything else never have. The text is JSON
+ * itself and its own canonical form, except for Infinity.
  *
  * lossless: members in order of code points, no blanks, numbers as json_number.h
  * writes them, strings as UTF-8 with only ", \ and controls escaped.
@@ -15,8 +15,8 @@
  * is what it prints although that is not JSON. Integers that it refuses to read are
  * INVALID.
  *
- * Unicode is not normalised: e with an accent in one character and in two are
- * different strings, as they are for every program that reads the data.
+ * Unicode is not normalized: e with an accent in one character and in two are different strings, as
+ * they are for every program that reads the data.
  *
  * Threads: any; tree and out belong to the caller.
  */
@@ -37,9 +37,9 @@ enum hx_json_dialect {
 };
 
 enum hx_json_select {
-	HX_JSON_ALL = 0,    /* marks say nothing */
+	HX_JSON_ALL = 0,    /* ignore marks */
 	HX_JSON_MARKED = 1, /* what is KEPT, and not what is DROPPED */
-	HX_JSON_REST = 2,   /* all but what is DROPPED */
+	HX_JSON_REST = 2,   /* all except DROPPED */
 };
 
 /* Memory of the caller's that text is written to; it never grows. */
@@ -54,16 +54,15 @@ struct hx_json_target {
 size_t hx_json_canonical_usual(size_t text_size, enum hx_json_dialect dialect);
 
 /*
- * Append the canonical text of node. LIMIT: it did not fit (out->is_short), or an
- * exponent was beyond all measure. INVALID: an integer that Python does not read.
- * Messages name line and column.
+ * Append the canonical text of node. LIMIT: it did not fit (out->is_short), or an exponent was too
+ * large. INVALID: an integer that Python does not read. Messages name line and column.
  */
 enum hapax_status hx_json_canonical_write(
 	const struct hx_json_tree *tree, const struct hx_json_node *node,
 	enum hx_json_dialect dialect, enum hx_json_select select, struct hx_json_target *out,
 	struct hapax_error *err);
 
-/* Whether that text would have a scalar in it, and not only names and brackets. */
+/* Would that text contain a scalar, and not only names and brackets? */
 bool hx_json_canonical_has_value(const struct hx_json_tree *tree, enum hx_json_select select);
 
 /*

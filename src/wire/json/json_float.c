@@ -2,12 +2,11 @@
 /*
  * json_float.c - the shortest digits that read back to the same double.
  *
- * A decimal of at most 15 digits within the normal range is the only one so short
- * that its double stands for: it is its own answer, and no double is ever made.
- * Everything else goes through strtod(3), and then through as many digits as it
- * takes, from 15 on. For a power of two the gap below is half of the gap above, and
- * the shortest decimal may be the second nearest of its length: the larger
- * neighbour is tried too. Denormals have fewer digits and are tried from one on.
+ * A decimal of at most 15 digits within the normal range is the only one so short that its double
+ * stands for: it is its own answer, and no double is ever made. Everything else goes through
+ * strtod(3), and then through as many digits as it takes, from 15 on. For a power of two the gap
+ * below is half of the gap above, and the shortest decimal may be the second nearest of its length:
+ * the larger neighbor is tried, too. Denormals have fewer digits and are tried from one on.
  */
 #include "wire/json/json_float.h"
 
@@ -76,7 +75,7 @@ static void nearest(double value, int count, struct decimal *ret)
 	const char *at = text;
 	int digits = 0;
 
-	/* d.ddde+dd, with whatever the locale takes for a point. */
+	/* d.ddde+dd, with the decimal point of the locale. */
 	(void)snprintf(text, sizeof(text), "%.*e", count - 1, value);
 	for (; *at != 'e'; at++) {
 		if (*at >= '0' && *at <= '9')

@@ -189,7 +189,7 @@ static bool has_equal(const struct hx_json_name *names, size_t count)
 	return false;
 }
 
-/* What an earlier sorting left: the first piece is looked at first. */
+/* Reset after an earlier sort: begin with the first piece again. */
 static void begin_again(const unsigned char *data, struct hx_json_name *names, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -266,7 +266,7 @@ const struct hx_json_name *hx_json_names_sort(
 			found = split(data, at, same);
 		else
 			at += same;
-		/* Of what is equal the first counts: nothing behind it does. */
+		/* The first duplicate counts; later ones do not. */
 		if (found != NULL)
 			end = twice = found;
 		same = count_same(at, end);

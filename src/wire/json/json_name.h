@@ -30,11 +30,11 @@ static inline int hx_json_name_compare(
 }
 
 /*
- * Sort count names of one object by code point; of two equal ones the first in the
- * text comes first. Returns NULL, or a name that stands later in the text than an
- * equal one; then the rest need not be in order. Never slower than n log n, whatever the
- * names, and no part of a name is unescaped more than a few times. The last one's
- * ordered tells afterwards whether they stood in order from the beginning.
+ * Sort count names of one object by code point; of two equal ones the first in the text comes
+ * first. Returns NULL, or a name that stands later in the text than an equal one; then the rest
+ * need not be in order. Never slower than n log n, whatever the names, and no part of a name is
+ * unescaped more than a few times. Afterwards, ordered of the last one says whether they were in
+ * order from the beginning.
  */
 const struct hx_json_name *hx_json_names_sort(
 	const unsigned char *data, struct hx_json_name *names, size_t count);

@@ -19,12 +19,12 @@
 #include "wire/json/json_name.h"
 #include "wire/json/json_string.h"
 
-/* What refuses returns NULL, the place where reading does not go on. */
+/* A function that refuses returns NULL: reading stops. */
 const unsigned char *hx_json_refuse(
 	const struct hx_json *json, const unsigned char *at, const char *reason,
 	struct hapax_error *err);
 
-/* Says what was found instead: the end, a character that can be shown, or a byte. */
+/* Says what was found instead: the end, a printable character, or a byte. */
 const unsigned char *hx_json_refuse_here(
 	const struct hx_json *json, const unsigned char *at, const char *wanted,
 	struct hapax_error *err);
@@ -33,11 +33,11 @@ const unsigned char *hx_json_refuse_depth(
 const unsigned char *hx_json_refuse_names(
 	struct hx_json *json, const unsigned char *at, struct hapax_error *err);
 
-/* From so many names of an object on they are looked through before it ends. */
+/* An object with at least this many names is checked before it ends. */
 enum { HX_JSON_NAMES_LOOK_MIN = 64 };
 #define HX_JSON_POWERS_OF_4 UINT64_C(0x5555555555555555)
 
-/* Sort the last count names; false: one of them is there twice. */
+/* Sort the last count names; false: there is a duplicate. */
 bool hx_json_names_are_single(struct hx_json *json, size_t count);
 
 /* The bracket that ends what is open innermost is at at. */
@@ -50,7 +50,7 @@ const unsigned char *hx_json_find_quote(
 	const struct hx_json *json, const unsigned char *at, bool *ret_escaped,
 	struct hapax_error *err);
 
-/* true, false, null, or what is no value at all. */
+/* true, false, null, or not a value at all. */
 const unsigned char *hx_json_read_word(
 	struct hx_json *json, const unsigned char *at, struct hx_json_token *ret,
 	struct hapax_error *err);

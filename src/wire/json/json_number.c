@@ -20,7 +20,7 @@
 enum {
 	/* Zeros between the point and the first digit that are written out. */
 	PLAIN_ZEROS_MAX = 5,
-	/* What is longer is beyond all measure, wherever the point stands. */
+	/* A longer exponent is too large, wherever the point is. */
 	EXPONENT_DIGITS_MAX = 18,
 };
 

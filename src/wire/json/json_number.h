@@ -34,8 +34,8 @@ enum {
 };
 
 /*
- * Read a number that the tokenizer has found valid. False: its exponent is beyond any
- * number that means something (10^17, either way); *ret is zero then.
+ * Read a number that the tokenizer has found valid. False: its exponent is too large to be
+ * meaningful (10^17, either way); *ret is then zero.
  */
 bool hx_json_number_read(struct hapax_bytes text, struct hx_json_number *ret);
 

@@ -2,9 +2,9 @@
 /*
  * json_object.h - a JSON object into a struct, by a table of its members.
  *
- * The table is data: it reads requests, and it is what a description of them is made of.
- * What is not in it is refused, with the name that was probably meant; so is what has
- * another type or is out of range. Messages begin with "line L, column C: ".
+ * The table is data: requests are read by it, and their description is generated from it. Members
+ * that are not in it are refused, with a suggestion; so are values of a wrong type or out of range.
+ * Messages begin with "line L, column C: ".
  *
  * Bytes that need not be text have two members, of which one may be given: NAME is text,
  * NAME_base64 any bytes.
@@ -53,7 +53,7 @@ struct hx_json_field {
 	unsigned uses;     /* bits of the caller's: in which uses of the section it may stand */
 	unsigned required; /* and in which of them it must */
 	size_t offset;
-	size_t size_offset; /* HEX: uint32_t, how many bytes there were; 0: nobody wants to know */
+	size_t size_offset; /* HEX: uint32_t, the number of bytes; 0: not stored */
 	int64_t min;
 	int64_t max;
 	const char *const *choices; /* ends with NULL */
@@ -90,14 +90,14 @@ enum hapax_status hx_json_reader_read(
 	struct hx_json_reader *reader, struct hapax_bytes text, struct hapax_error *err);
 
 /*
- * Read the object at node into out, whose members that are not given stay as they are.
- * use: one bit; rows without it do not count. INVALID: it is not such an object.
+ * Read the object at node into out; missing members stay unchanged. use: one bit; rows without it
+ * do not count. INVALID: it is not such an object.
  */
 enum hapax_status hx_json_object_read(
 	struct hx_json_reader *reader, const struct hx_json_node *node,
 	const struct hx_json_section *section, unsigned use, void *out, struct hapax_error *err);
 
-/* Whether the row of that name was given. */
+/* Was the row of that name given? */
 bool hx_json_object_has(const struct hx_json_section *section, const void *out, const char *name);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 
-/* What is read, and the names that were read so far. */
+/* The text being read, and the names so far. */
 struct reader {
 	struct hx_json_path *path;
 	const char *text;
@@ -80,7 +80,7 @@ static enum hapax_status add_step(struct reader *reader, size_t begin, enum hx_j
 	return HAPAX_OK;
 }
 
-/* What a step stands for. text is as it was written: an escaped star is not one. */
+/* The kind of a step. text is not unescaped: an escaped star is not a star. */
 static enum hx_json_step_kind kind_of(const char *text, size_t size)
 {
 	if (size == 1 && text[0] == '*')
@@ -91,8 +91,8 @@ static enum hx_json_step_kind kind_of(const char *text, size_t size)
 }
 
 /*
- * End the step that was read from from on. A star in it that was not escaped must be
- * all of it: user* would find nothing, and nobody would hear of it.
+ * End the step that began at from. An unescaped star in it must be the whole step: user* would
+ * silently find nothing.
  */
 static enum hapax_status end_step(struct reader *reader, size_t begin, size_t from, bool has_star)
 {

@@ -63,13 +63,12 @@ const struct hx_json_node *hx_json_path_find(
 	const struct hx_json_path *path, const struct hx_json_tree *tree);
 
 /*
- * Mark what the path names as KEPT, and what leads there as PART. False: somewhere
- * on the way a value was missing, be it in one of many items; ** needs to be found
- * once. An array without items lacks nothing.
+ * Mark the values at the path as KEPT, and those that lead there as PART. False: a value on the way
+ * was missing, even if only in one of many items; ** must match once. An empty array lacks nothing.
  */
 bool hx_json_path_keep(const struct hx_json_path *path, struct hx_json_tree *tree);
 
-/* Mark what the path names as DROPPED. What is not there need not be. */
+/* Mark the values at the path as DROPPED. They need not exist. */
 void hx_json_path_drop(const struct hx_json_path *path, struct hx_json_tree *tree);
 
 #endif

@@ -2,10 +2,10 @@
 /*
  * json_python.c - the dialect of Python's json.dumps().
  *
- * Facts, from Python 3.11: a number without fraction and exponent is an integer of
- * any size and printed as it came, -0 as 0; every other number is a double, printed
- * by repr(), beyond its range as Infinity. Everything outside of blank to tilde is escaped, in lower case, what
- * lies above U+FFFF as two surrogates.
+ * Facts, from Python 3.11: a number without fraction and exponent is an integer of any size and
+ * printed as it came, -0 as 0; every other number is a double, printed by repr(), beyond its range
+ * as Infinity. Everything outside of blank to tilde is escaped, in lower case, and characters above
+ * U+FFFF as two surrogates.
  */
 #include "wire/json/json_canonical.h"
 
@@ -107,7 +107,7 @@ unsigned char *hx_json_python_integer(
 	return to + text.size;
 }
 
-/* Of a number whose exponent is beyond all measure: whether it is negative. */
+/* Is a number with a too large exponent negative? */
 static bool is_tiny(struct hapax_bytes text)
 {
 	const char *minus = memrchr(text.data, '-', text.size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * json_string.h - what stands between the quotes of a JSON string.
+ * json_string.h - the text between the quotes of a JSON string.
  *
  * A raw string is the text between the quotes as it came, escapes included, after
  * hx_json_string_scan() has found it valid. Its value is the UTF-8 that it stands
@@ -39,7 +39,7 @@ struct hx_json_string {
 	bool escaped; /* has a backslash */
 };
 
-/* Whether a byte stands in a string for itself and has nothing to be checked. */
+/* Does a byte in a string mean itself, with nothing to check? */
 static inline bool hx_json_is_plain(unsigned char byte)
 {
 	return byte >= 0x20 && byte < 0x80 && byte != '"' && byte != '\\';
@@ -129,7 +129,7 @@ size_t hx_json_string_value(struct hx_json_string string, unsigned char *out);
 /* Below, equal or above zero, by the code points of the values. */
 int hx_json_string_compare(struct hx_json_string a, struct hx_json_string b);
 
-/* Whether the value is these bytes. */
+/* Is the value equal to these bytes? */
 bool hx_json_string_equal(struct hx_json_string string, struct hapax_bytes value);
 
 /* The bytes of a value in one piece of it. */

@@ -14,10 +14,10 @@
 #include "base/error.h"
 #include "wire/json/json_next.h"
 
-/* How much scratch grows by when what is usual was not enough. */
+/* The growth of scratch when the usual size was not enough. */
 enum { GROWTH = 4 };
 
-/* Of a longer text the memory counts for more than the time to look at it once. */
+/* For a longer text, memory matters more than the time of one pass over it. */
 enum { LOOKED_AT_MIN = 64 * 1024 };
 
 enum { ENTRY_SIZE = sizeof(struct hx_json_node) + sizeof(struct hx_json_name) };
@@ -68,7 +68,7 @@ static void link_sorted(
 	nodes[names[count - 1].tag].next = 0;
 }
 
-/* Where a container stands whose members or items are being read. */
+/* The position of a container whose members or items are being read. */
 struct level {
 	uint32_t parent;
 	uint32_t last; /* what was read last in it; 0: nothing yet */

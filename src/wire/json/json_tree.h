@@ -22,7 +22,7 @@
 #include "wire/json/json.h"
 #include "wire/json/json_string.h"
 
-/* What a path has said about a node (json_path.h). */
+/* Marks of a node, set by a path (json_path.h). */
 enum hx_json_mark {
 	HX_JSON_KEPT = 1 << 0, /* included, with everything below it */
 	HX_JSON_PART = 1 << 1, /* something below it is included */
@@ -50,9 +50,9 @@ size_t hx_json_tree_scratch_max(size_t text_size);
 size_t hx_json_tree_scratch_usual(size_t text_size);
 
 /*
- * Read text, strictly. scratch, aligned as malloc(3) aligns, holds the nodes for
- * as long as the tree is used. INVALID: not JSON. LIMIT: scratch is too small, or
- * the text too large or too deep; *ret_scratch_short tells the first from the rest.
+ * Read text, strictly. scratch, aligned as malloc(3) aligns, holds the nodes for as long as the
+ * tree is used. INVALID: not JSON. LIMIT: scratch is too small, or the text too large or too deep;
+ * *ret_scratch_short is true for the first only.
  */
 enum hapax_status hx_json_tree_read(
 	struct hx_json_tree *tree, struct hapax_bytes text, void *scratch, size_t scratch_size,
@@ -91,12 +91,12 @@ static inline struct hapax_bytes hx_json_node_text(
 		tree->data + node->token.text - quote, node->token.size + 2 * quote};
 }
 
-/* The member of an object with this name, or NULL; also NULL if it is no object. */
+/* The member of an object with this name, or NULL; also NULL if it is not an object. */
 const struct hx_json_node *hx_json_tree_member(
 	const struct hx_json_tree *tree, const struct hx_json_node *object,
 	struct hapax_bytes name);
 
-/* The item of an array at index, from 0, or NULL; also NULL if it is no array. */
+/* The item of an array at index, from 0, or NULL; also NULL if it is not an array. */
 const struct hx_json_node *hx_json_tree_item(
 	const struct hx_json_tree *tree, const struct hx_json_node *array, size_t index);
 

@@ -83,14 +83,14 @@ void hx_json_write_end(struct hx_json_write *json, char bracket)
 		put_text(json, "\n");
 }
 
-/* Those that hide do not get onto a terminal: one key would look like another. */
+/* Hidden characters do not reach a terminal: one key would look like another. */
 static bool is_plain(const struct hx_json_write *json, uint32_t code)
 {
 	return code != '"' && code != '\\' && !hx_utf8_is_control(code) &&
 		!(json->sink != NULL && hx_utf8_is_hidden(code));
 }
 
-/* A character that does not stand for itself. */
+/* A character that must be escaped. */
 static void put_escaped(struct hx_json_write *json, uint32_t code)
 {
 	/* Pairs; the last three are for programs. */
@@ -115,7 +115,7 @@ static void put_escaped(struct hx_json_write *json, uint32_t code)
 	put_text(json, text);
 }
 
-/* What stands for itself is put as it is, as much as there is of it at once. */
+/* Plain characters are written unchanged, as many as possible at once. */
 static void put_string(struct hx_json_write *json, struct hapax_bytes value)
 {
 	const unsigned char *data = value.data;
@@ -207,7 +207,7 @@ void hx_json_write_number(
 			size--;
 	}
 	hx_json_write_name(json, name);
-	/* Rounded to nothing it has no sign. */
+	/* A value rounded to zero has no sign. */
 	if (size == 2 && text[0] == '-' && text[1] == '0')
 		put_text(json, "0");
 	else
@@ -241,7 +241,7 @@ void hx_json_write_hex(struct hx_json_write *json, const char *name, const void 
 	hx_json_write_bytes(json, name, hx_bytes(text, 2 * size));
 }
 
-/* Worth reading as text; of other controls each would take six characters. */
+/* Is it readable as text? Other controls would take six characters each. */
 static bool is_text(struct hapax_bytes value, bool has_lines)
 {
 	while (value.size > 0) {

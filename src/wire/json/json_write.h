@@ -8,10 +8,9 @@
  *	hx_json_write_end(&json, '}');
  *	status = json.status;
  *
- * name is the member's name within an object, which is written as it is, and NULL within
- * an array or at the top. The first thing that does not fit is remembered, so that only
- * the end has to be asked. What is written is always well-formed: controls are escaped,
- * and what is not UTF-8 becomes U+FFFD.
+ * name is the member's name within an object, which is written as it is, and NULL within an array
+ * or at the top. The first failure is remembered, so that callers check only the end. The output is
+ * always well-formed: controls are escaped, and invalid UTF-8 becomes U+FFFD.
  *
  * A document goes to a buffer, for programs, or through a sink, for people and their terminals:
  *
@@ -35,14 +34,14 @@
 
 enum { HX_JSON_WRITE_DEPTH_MAX = 63, HX_JSON_WRITE_HEX_MAX = 32 };
 
-/* Takes the next bytes of a document, and remembers by itself if it cannot. */
+/* Takes the next bytes of a document, and remembers a failure by itself. */
 typedef void hx_json_write_sink_fn(void *context, const void *data, size_t size);
 
 struct hx_json_write {
 	struct hapax_buf *out;       /* NULL: there is a sink */
 	hx_json_write_sink_fn *sink; /* NULL: there is a buffer */
 	void *context;               /* of the sink */
-	enum hapax_status status;    /* OK, or what out said first */
+	enum hapax_status status;    /* OK, or the first failure of out */
 	unsigned depth;
 	uint64_t has_members; /* bit n: at depth n a comma is due */
 };
@@ -69,8 +68,8 @@ void hx_json_write_time(struct hx_json_write *json, const char *name, int64_t ms
 void hx_json_write_hex(struct hx_json_write *json, const char *name, const void *data, size_t size);
 
 /*
- * Bytes as a member NAME, or NAME_base64 where they are not UTF-8, or have controls; of a body,
- * other controls than those of lines.
+ * Bytes as a member NAME, or NAME_base64 if they are not UTF-8 or contain controls (in a body,
+ * controls other than line ends).
  */
 void hx_json_write_any(struct hx_json_write *json, const char *name, struct hapax_bytes value);
 void hx_json_write_body(struct hx_json_write *json, const char *name, struct hapax_bytes value);
@@ -82,7 +81,7 @@ void hx_json_write_number(
 /* The name of a member whose value is appended to out, or given to the sink, by other means. */
 void hx_json_write_name(struct hx_json_write *json, const char *name);
 
-/* Append a string with its quotes, in whatever text. Out of room, out is as it was. */
+/* Append a string with its quotes, to any text. If there is no room, out is unchanged. */
 enum hapax_status hx_json_write_string(struct hapax_buf *out, struct hapax_bytes value);
 
 #endif
