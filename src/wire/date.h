@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * date.h - times as events have them (RFC 3339), and as keys do (%Y-%m-%d in UTC).
+ * date.h - times in events (RFC 3339) and in keys (%Y-%m-%d in UTC).
  *
- * Every conversion of a format has a fixed width, so that a date within a key can be
- * told from what surrounds it.
+ * Every conversion of a format has a fixed width, so that a date within a key can be told from the
+ * text around it.
  *
  * Threads: any.
  */
@@ -17,12 +17,12 @@
 #include <hapax/bytes.h>
 #include <hapax/error.h>
 
-/* Of the text that a format gives. */
+/* For the text of a format. */
 enum { HX_DATE_TEXT_MAX = 128 };
 
 /*
- * Whether format is one: text and %Y %m %d %H %M %S %j %F %T %G %V %u %%, with a
- * text of at most HX_DATE_TEXT_MAX bytes.
+ * Is format valid? It may have text and %Y %m %d %H %M %S %j %F %T %G %V %u %%, with a result of at
+ * most HX_DATE_TEXT_MAX bytes.
  */
 enum hapax_status hx_date_check(struct hapax_bytes format, struct hapax_error *err);
 

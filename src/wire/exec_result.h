@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec_result.h - what a command wrote and how it ended, as a result of kind exec.
+ * exec_result.h - output and end of a command, as a result of kind exec.
  *
- * The body is what came out of both streams, one piece behind the other as they were
- * read; so a person who looks at the record sees what the command said. The headers
- * say which bytes belong to which stream, and which signal ended the command.
+ * The body is the output of both streams, in the order in which it was read, so that it is readable
+ * in the record. The headers say which bytes belong to which stream, and which signal ended the
+ * command.
  *
- * A recorder holds output up to a maximum. Beyond it, or when memory runs out, or when
- * the streams alternate too often for the headers, it drops what it has and only
- * counts: the result becomes a tombstone, and whoever streams need not stop.
+ * A recorder holds output up to a maximum. Beyond it, or when memory runs out, or when the streams
+ * alternate too often for the headers, it drops its content and only counts: the result becomes a
+ * tombstone, and the stream continues.
  *
  * Threads: one at a time.
  */
@@ -32,7 +32,7 @@ struct hx_exec_recorder {
 	struct hapax_buf runs; /* headers: lengths, without the last one */
 	enum hx_exec_stream stream;
 	uint64_t run_size; /* of the run that is not yet in runs */
-	uint64_t total;    /* bytes that came, kept or not */
+	uint64_t total;    /* bytes received, kept or not */
 	bool is_omitted;
 };
 
@@ -60,9 +60,8 @@ struct hx_exec_reader {
 };
 
 /*
- * Read result, which must be of kind exec and outlive the reader. Headers that are
- * empty say that all of it is standard output. CORRUPT: it is not what a recorder
- * makes; nothing is to be replayed then.
+ * Read result, which must be of kind exec and outlive the reader. Empty headers mean that all of it
+ * is standard output. CORRUPT: it was not made by a recorder; replay nothing.
  */
 enum hapax_status hx_exec_reader_init(
 	struct hx_exec_reader *reader, const struct hapax_result *result, struct hapax_error *err);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * media_type.c - what a Content-Type says.
+ * media_type.c - the parts of a Content-Type.
  */
 #include "wire/media_type.h"
 
@@ -113,7 +113,7 @@ bool hx_media_type_accepts_json(struct hapax_bytes accept)
 	while (hx_http1_list_next(&accept, &element)) {
 		struct hapax_bytes type = hx_media_type_essence(element);
 
-		/* Not every +json: who asks for a CloudEvent does not want to read this. */
+		/* Not every +json: a client that asks for a CloudEvent does not want this. */
 		if ((hx_http1_text_equal(type, HX_BYTES_LIT("application/json")) ||
 		     hx_http1_text_equal(type, HX_BYTES_LIT("text/json"))) &&
 		    !is_refused(element))

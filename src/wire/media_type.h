@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * media_type.h - what a Content-Type says: type, suffix, charset; and whether Accept names JSON.
+ * media_type.h - the parts of a Content-Type: type, suffix, charset; and whether Accept names JSON.
  *
  * Threads: any.
  */
@@ -14,7 +14,7 @@
 /* The value up to its parameters: "application/json". */
 struct hapax_bytes hx_media_type_essence(struct hapax_bytes value);
 
-/* Whether it begins as one: a name, a slash, a name. Parameters are not looked at. */
+/* Does it begin like a media type: a name, a slash, a name? Parameters are not checked. */
 bool hx_media_type_is_valid(struct hapax_bytes value);
 
 /* "x/json" or "x/y+json", in either case. */
@@ -23,7 +23,7 @@ bool hx_media_type_is_json(struct hapax_bytes value);
 /* The parameter charset, without quotes; size 0: there is none. */
 struct hapax_bytes hx_media_type_charset(struct hapax_bytes value);
 
-/* Whether the value of Accept names JSON; a wildcard does not. */
+/* Does the value of Accept name JSON? A wildcard does not. */
 bool hx_media_type_accepts_json(struct hapax_bytes accept);
 
 #endif

@@ -27,17 +27,17 @@ bool hx_percent_decode(struct hapax_bytes text, unsigned char *out, size_t *ret)
  */
 bool hx_percent_decode_text(const char *text, size_t size, char *out, size_t out_size);
 
-/* Append bytes, all but letters, digits and -._~ encoded. */
+/* Append bytes; all except letters, digits and -._~ are encoded. */
 enum hapax_status hx_percent_encode(struct hapax_buf *out, struct hapax_bytes bytes);
 
 /*
- * One form of all those that a path has (RFC 3986, 6.2.2): what need not be encoded is not,
- * and digits are capitals. A percent sign without two digits stays as it is. out has room
- * for path.size, or is the path itself. Returns how many bytes there are.
+ * The normal form of a path (RFC 3986, 6.2.2): only characters that need it are encoded, with
+ * capital digits. A percent sign without two digits stays. out has room for path.size, or is the
+ * path itself. Returns the number of bytes.
  */
 size_t hx_percent_normalize(struct hapax_bytes path, char *out);
 
-/* Take the next NAME=VALUE off a query, as they stand there. False: none is left. */
+/* Take the next NAME=VALUE from a query, not decoded. False: none is left. */
 bool hx_percent_query_next(
 	struct hapax_bytes *query, struct hapax_bytes *ret_name, struct hapax_bytes *ret_value);
 

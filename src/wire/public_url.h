@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * public_url.h - what people may see of a URL: it goes into logs, replies and messages.
+ * public_url.h - hide the secrets of a URL, for logs, replies and messages.
  *
  *	postgres://app:***@db/shop?sslmode=require&password=***&***
  *
- * The password before the host is hidden. Of the options behind the ? those are shown that are
- * known to hold no secret; a known secret keeps its name; anything else is *** as a whole, since
- * it may be part of a password that was not percent-encoded.
+ * The password before the host is hidden. Options after the ? are shown if they are known to hold
+ * no secret. A known secret keeps its name. Anything else becomes ***, since it may be part of a
+ * password that was not percent-encoded.
  *
  * Threads: any.
  */
@@ -19,18 +19,18 @@
 struct hapax_buf;
 
 enum hx_option_view {
-	HX_OPTION_HIDDEN, /* it is not known here */
+	HX_OPTION_HIDDEN, /* unknown option */
 	HX_OPTION_SECRET, /* its name is shown */
 	HX_OPTION_SHOWN,
 };
 
-/* What may be shown of the option with this name, as it stands in the URL. */
+/* The visible part of the option with this name, as written in the URL. */
 typedef enum hx_option_view hx_option_view_fn(struct hapax_bytes name);
 
 /*
- * Make url public, in place. more, unless NULL, is asked about options that are neither hapax'
- * own nor libpq's. What may be a secret is hidden, too: to hide too much is the better mistake.
- * LIMIT, NO_MEMORY: url is empty.
+ * Make url public, in place. more, unless NULL, decides about options that are neither hapax's own
+ * nor libpq's. Possible secrets are hidden as well: hiding too much is the better mistake. LIMIT,
+ * NO_MEMORY: url is empty.
  */
 enum hapax_status hx_public_url(struct hapax_buf *url, hx_option_view_fn *more);
 

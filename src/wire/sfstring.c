@@ -105,7 +105,7 @@ static bool skip_token(struct cursor *cursor)
 	return true;
 }
 
-/* The characters are not looked at closely: nobody reads these bytes. */
+/* The characters are not checked: these bytes are not used. */
 static bool skip_bytes(struct cursor *cursor)
 {
 	cursor->at++;
@@ -183,7 +183,7 @@ static bool read_quoted(struct cursor *cursor, char *out, size_t *ret_size)
 	return true;
 }
 
-/* The size of the character at the front, which may stand in a bare key; 0: it is none. */
+/* The size of the character at the front, if a bare key may contain it; else 0. */
 static size_t bare_size(struct cursor *cursor)
 {
 	struct hapax_bytes rest = {cursor->at, (size_t)(cursor->end - cursor->at)};
@@ -195,7 +195,7 @@ static size_t bare_size(struct cursor *cursor)
 	else if (code <= ' ' || hx_utf8_is_control(code))
 		(void)sfstring_refuse(
 			cursor, "a blank or a control needs quotes, or cannot stand here");
-	/* Two fields, joined on their way, or one? In quotes there is no doubt. */
+	/* It may be two fields, joined by a proxy, or one. In quotes there is no doubt. */
 	else if (code == ',')
 		(void)sfstring_refuse(cursor, "a comma needs quotes around the whole");
 	else

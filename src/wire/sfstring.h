@@ -2,10 +2,10 @@
 /*
  * sfstring.h - the value of a field such as Idempotency-Key.
  *
- * The draft says that it is a String of RFC 8941, in quotes: "8e03978e-…"; parameters
- * may follow and are ignored. Most clients send it bare: 8e03978e-…. Both are taken as
- * the same key. What a proxy in between may have joined from two fields is refused. A
- * string in quotes is ASCII; a bare one may be any UTF-8 without blanks and controls.
+ * The draft says that it is a String of RFC 8941, in quotes: "8e03978e-…"; parameters may follow
+ * and are ignored. Most clients send it bare: 8e03978e-…. Both are the same key. A value that a
+ * proxy may have joined from two fields is refused. A string in quotes is ASCII; a bare one may be
+ * any UTF-8 without blanks and controls.
  *
  * Threads: any.
  */
@@ -18,18 +18,18 @@
 #include <hapax/error.h>
 
 enum {
-	/* What Stripe takes, and all who follow it. */
+	/* The limit of Stripe and compatible services. */
 	HX_SFSTRING_MAX = 255,
 };
 
 enum hx_sfstring_form {
 	HX_SFSTRING_ANY,    /* in quotes, or bare: visible UTF-8 without a comma */
-	HX_SFSTRING_QUOTED, /* as RFC 8941 has it and in no other way */
+	HX_SFSTRING_QUOTED, /* only as in RFC 8941 */
 };
 
 /*
  * Write the key, 1 to 255 bytes of UTF-8 without controls, to out, and its size to *ret_size.
- * INVALID: it is none; the message begins with "byte N: ", from 0.
+ * INVALID: not a key; the message begins with "byte N: ", from 0.
  */
 enum hapax_status hx_sfstring_read(
 	struct hapax_bytes value, enum hx_sfstring_form form, char out[HX_SFSTRING_MAX],

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * url.c - the one reader of URLs.
+ * url.c - the only reader of URLs.
  */
 #include "wire/url.h"
 
@@ -149,7 +149,7 @@ static void write_known(const struct hx_url_options *options, char out[KNOWN_SIZ
 		(void)snprintf(out + used, KNOWN_SIZE - used, " and %s", options->also);
 }
 
-/* A word that a person takes for a name; "ss@host" of "pa?ss@host" is none. */
+/* A word that looks like a name; "ss@host" of "pa?ss@host" does not. */
 static bool is_word(struct hapax_bytes name)
 {
 	const char *data = name.data;
@@ -165,7 +165,7 @@ enum hapax_status hx_url_option_refuse(
 	const struct hx_url_options *options, struct hapax_bytes name, struct hapax_bytes value,
 	struct hapax_error *err)
 {
-	/* Behind a '@' is the host: all before it may be user and password. */
+	/* The host follows a '@': everything before it may be user and password. */
 	bool is_shown = is_word(name) && value.data != NULL && strchr(value.data, '@') == NULL;
 	char known[KNOWN_SIZE];
 
@@ -199,7 +199,7 @@ static void set_number(const struct hx_url_option *row, char *member, int64_t nu
 	}
 }
 
-/* Whether value is one of the words of row->form. */
+/* Is value one of the words of row->form? */
 static bool set_word(const struct hx_url_option *row, char *member, struct hapax_bytes value)
 {
 	struct hapax_bytes words = hapax_bytes_from_text(row->form), word;

@@ -32,7 +32,7 @@
 #include "wire/json/json.h"
 
 enum {
-	/* Eight are defined; what people add is a handful. */
+	/* Eight are defined; senders add a handful. */
 	HX_CLOUDEVENT_ATTRIBUTES_MAX = 64,
 
 	/* The specification says 20 and leaves room for more. */
@@ -49,7 +49,7 @@ enum hx_cloudevents_mode {
 };
 
 struct hx_cloudevent {
-	/* Of those that are optional, data is NULL when they are not there. */
+	/* data of an optional attribute is NULL if it is absent. */
 	struct hapax_bytes id;
 	struct hapax_bytes source;
 	struct hapax_bytes type;
@@ -101,16 +101,16 @@ struct hx_cloudevents_batch {
 };
 
 /*
- * Check a whole batch, event by event, and count them: an error in the last one is told
- * before the first is acted on. Messages begin with "event N, ", from 0.
+ * Check a whole batch, event by event, and count them: an error in the last one is reported before
+ * the first one runs. Messages begin with "event N, ", from 0.
  */
 enum hapax_status hx_cloudevents_batch_init(
 	struct hx_cloudevents_batch *batch, struct hapax_bytes text, size_t count_max,
 	struct hapax_buf *scratch, struct hapax_error *err);
 
 /*
- * The next event; false after the last, or when memory is short, which status then says:
- * no more are to be had. What the one before had in scratch is gone.
+ * The next event; false after the last, or if memory is short (see status): then no more events
+ * follow. The scratch bytes of the previous event are gone.
  */
 bool hx_cloudevents_batch_next(struct hx_cloudevents_batch *batch, struct hx_cloudevent *event);
 

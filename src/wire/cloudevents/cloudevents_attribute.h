@@ -13,7 +13,7 @@
 /* Make event empty. */
 void hx_cloudevent_begin(struct hx_cloudevent *event);
 
-/* The name of an attribute that CloudEvents defines, as it is written; NULL: it is none. */
+/* The name of an attribute that CloudEvents defines, as it is written; NULL: not defined. */
 const struct hapax_bytes *hx_cloudevent_defined_name(struct hapax_bytes in_either_case);
 
 /* Lower-case letters and digits, not "data", not too long. */
@@ -26,7 +26,7 @@ const char *hx_cloudevent_add(
 /* The name of a required attribute that is not there, or NULL. */
 const char *hx_cloudevent_missing(const struct hx_cloudevent *event);
 
-/* Whether it must be a string in JSON too: those that the specification defines. */
+/* Must it be a string in JSON? Attributes of the specification must. */
 bool hx_cloudevent_is_defined(struct hapax_bytes name);
 
 #endif

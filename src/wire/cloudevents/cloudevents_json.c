@@ -2,9 +2,9 @@
 /*
  * cloudevents_json.c - events in JSON, one or many (JSON format 1.0.2).
  *
- * Tokens are read once, without a tree. Names that occur twice are looked for at the
- * event's own level; within data that is up to whoever reads data, and the fingerprint
- * of such data is that of its bytes.
+ * Tokens are read once, without a tree. Duplicate names are detected at the event's own level.
+ * Within data the reader of data must detect them; the fingerprint of such data is that of its
+ * bytes.
  */
 #include "wire/cloudevents/cloudevents.h"
 

@@ -2,10 +2,9 @@
 /*
  * http1.h - a strict reader of HTTP/1.1 messages (RFC 9112), for both directions.
  *
- * The caller hands over the bytes that it has and is told what they are: a head, a
- * piece of a body, the end of the message, or that more are needed. Nothing is
- * allocated or copied, and what is not used yet stays with the caller, so that a
- * connection that waits costs no more than struct hx_http1.
+ * The caller passes its bytes and learns what they are: a head, a piece of a body, the end of the
+ * message, or that more are needed. Nothing is allocated or copied, and unused bytes stay with the
+ * caller, so an idle connection costs only struct hx_http1.
  *
  *	struct hx_http1_event event;
  *
@@ -16,15 +15,13 @@
  *		input = what follows event.used bytes of input;
  *	} while (event.type != HX_HTTP1_MORE);
  *
- * What is decided about a message is decided on what was read here, so a message that
- * another reader could take another way is refused: Content-Length beside
- * Transfer-Encoding, either of them twice, any coding but chunked, blanks before a
- * colon, folded lines, a CR or LF alone, controls, a second Host, and more; README.md
- * has the list. The result does not depend on how the bytes were cut into pieces.
+ * All decisions about a message depend on this reader, so an ambiguous message is refused:
+ * Content-Length beside Transfer-Encoding, either of them twice, any coding except chunked, blanks
+ * before a colon, folded lines, a CR or LF alone, controls, a second Host, and more; README.md has
+ * the list. The result does not depend on how the bytes were cut into pieces.
  *
- * After an error nothing more may be read from the connection: where the next message
- * begins is not known. Messages begin with "byte N: ", counted from 0 at the first
- * byte of the message.
+ * After an error nothing more may be read from the connection: the start of the next message is
+ * unknown. Messages begin with "byte N: ", counted from 0 at the first byte of the message.
  *
  * Threads: one at a time.
  */
@@ -40,13 +37,13 @@
 #include <hapax/key.h>
 
 enum {
-	/* What common servers take; a request line is the target and little else. */
+	/* The limit of common servers; a request line is the target and little else. */
 	HX_HTTP1_LINE_MAX = 8 * 1024,
 
 	/* First line, fields and the empty line; proxies have room for twice that. */
 	HX_HTTP1_HEAD_MAX = 16 * 1024,
 
-	/* What a limit of a head may be raised to; buffers are made for it. */
+	/* The maximum of a configured head limit; buffers are sized for it. */
 	HX_HTTP1_HEAD_LIMIT = 48 * 1024,
 
 	HX_HTTP1_FIELDS_MAX = 100,
@@ -57,10 +54,10 @@ enum {
 	/* Below 2^60, so that sums of sizes cannot overflow. */
 	HX_HTTP1_CHUNK_DIGITS_MAX = 15,
 
-	/* Nobody uses extensions; a long one is padding for an attack. */
+	/* Extensions are not used in practice; a long one is padding for an attack. */
 	HX_HTTP1_CHUNK_EXTENSION_MAX = 128,
 
-	/* Of one body: bounds the work for a million chunks of one byte. */
+	/* For one body: limits the work for a million chunks of one byte. */
 	HX_HTTP1_EXTENSIONS_MAX = 16 * 1024,
 };
 
@@ -78,8 +75,8 @@ enum hx_http1_role {
 };
 
 enum hx_http1_event_type {
-	HX_HTTP1_MORE, /* nothing without more bytes than input has */
-	HX_HTTP1_HEAD, /* the head is there; of a response with 1xx, another one follows */
+	HX_HTTP1_MORE, /* more bytes are needed */
+	HX_HTTP1_HEAD, /* the head is complete; after a 1xx response another one follows */
 	HX_HTTP1_DATA, /* a piece of the body, never empty */
 	HX_HTTP1_END,  /* of the message; the next one begins after hx_http1_reset() */
 	HX_HTTP1_IDLE, /* only from hx_http1_closed(): no message had begun */
@@ -87,7 +84,7 @@ enum hx_http1_event_type {
 
 struct hx_http1_event {
 	enum hx_http1_event_type type;
-	size_t used;             /* bytes at the front of input that are done with */
+	size_t used;             /* bytes consumed at the front of input */
 	struct hapax_bytes data; /* of DATA: within the bytes used */
 };
 
@@ -110,12 +107,12 @@ enum hx_http1_known {
 };
 
 /*
- * A head; everything points into the input that it was read from, so it is gone when
- * those bytes are. Values have no blanks around them.
+ * A head; everything points into its input, and is valid as long as those bytes. Values have no
+ * blanks around them.
  */
 struct hx_http1_head {
 	struct hapax_bytes method;    /* of a request, as are the next three */
-	struct hapax_bytes target;    /* as it came */
+	struct hapax_bytes target;    /* as received */
 	struct hapax_bytes path;      /* of the target, with the query; "*" for OPTIONS * */
 	struct hapax_bytes authority; /* host and port; empty in HTTP/1.0 without Host */
 	struct hapax_bytes reason;    /* of a response; may be empty */
@@ -137,10 +134,10 @@ struct hx_http1 {
 	uint64_t offset;      /* of the message: bytes used before input */
 	uint64_t left;        /* of the body or the chunk */
 	uint64_t body_size;   /* so far, with what the current chunk will bring */
-	uint32_t checked;     /* of the head: bytes of lines that are whole and good */
+	uint32_t checked;     /* of the head: bytes of complete, valid lines */
 	uint32_t framing;     /* bytes of the current extension, or of all trailers */
 	uint32_t extensions;  /* bytes of all extensions of this body */
-	uint16_t fault;       /* the status that a refused message deserves */
+	uint16_t fault;       /* the status for a refused message */
 	uint8_t field_count;  /* of the lines in checked */
 	uint8_t role;         /* enum hx_http1_role */
 	uint8_t state;        /* enum hx_http1_state */
@@ -161,14 +158,13 @@ void hx_http1_reset(struct hx_http1 *http);
 /* The same for a client; a response to HEAD has a length but no body. */
 void hx_http1_reset_answer(struct hx_http1 *http, bool to_head);
 
-/* Change what a body may have; between HEAD and the first DATA at the latest. */
+/* Change the limit of a body; between HEAD and the first DATA at the latest. */
 void hx_http1_limit_body(struct hx_http1 *http, uint64_t body_max);
 
 /*
- * Say what stands at the front of input. Input begins with the first byte that was not
- * used; until the head is complete that is its first byte, and MORE uses nothing. head
- * is written before HEAD is returned and may hold anything before; it is not read
- * later, so that connections may share one.
+ * Read the front of input. Input begins with the first byte that was not used; until the head is
+ * complete that is its first byte, and MORE uses nothing. head is written before HEAD is returned
+ * and may hold anything before; it is not read later, so that connections may share one.
  *
  * INVALID or LIMIT: the message is refused, see hx_http1_reply_status().
  */
@@ -183,12 +179,12 @@ enum hapax_status hx_http1_next(
 enum hapax_status hx_http1_closed(
 	struct hx_http1 *http, struct hx_http1_event *ret, struct hapax_error *err);
 
-/* What to answer after an error: 400 413 414 417 431 501 505; of a client always 502. */
+/* The status to answer after an error: 400 413 414 417 431 501 505; for a client always 502. */
 unsigned hx_http1_reply_status(const struct hx_http1 *http);
 
 /*
- * What to answer when time is up: 408, of a client 504. 0: no message had begun, close
- * without a word.
+ * The status to answer after a timeout: 408, for a client 504. 0: no message had begun; close
+ * without an answer.
  */
 unsigned hx_http1_timeout_status(const struct hx_http1 *http);
 
@@ -201,9 +197,8 @@ struct hapax_bytes hx_http1_known(const struct hx_http1_head *head, enum hx_http
 size_t hx_http1_find(const struct hx_http1_head *head, struct hapax_bytes name, size_t index);
 
 /*
- * Whether a field belongs to this connection and must not be passed on: Connection,
- * what Connection names, and the rest of RFC 9110 7.6.1; with Content-Length, which the
- * writer makes anew.
+ * Does a field belong to this connection? Then it must not be passed on: Connection, the fields it
+ * names, and the rest of RFC 9110 7.6.1; with Content-Length, which the writer creates again.
  */
 bool hx_http1_is_hop(const struct hx_http1_head *head, struct hapax_bytes name);
 

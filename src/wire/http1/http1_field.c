@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http1_field.c - what the fields of a whole head mean: where the body ends, and
- * whether the connection lives on (RFC 9112 6 and 9).
+ * http1_field.c - the meaning of the fields of a whole head: where the body ends, and whether the
+ * connection stays open (RFC 9112 6 and 9).
  */
 #include "wire/http1/http1_parse.h"
 
@@ -75,8 +75,8 @@ static bool http1_field_refuse(
 }
 
 /*
- * Of a response only what frames it: the work is done, and a response that is refused is as good
- * as lost, so that the work would be done again.
+ * For a response, check only its framing: the work is done, and refusing the response would lose
+ * it, so that the work would be repeated.
  */
 static bool check_single(
 	const struct hx_http1_head *head, bool is_request, struct hx_http1_fault *fault)
@@ -92,7 +92,7 @@ static bool check_single(
 	return true;
 }
 
-/* Saturates: whatever does not fit is over every limit. */
+/* Saturates: a value that does not fit is over every limit. */
 static bool read_length(const struct hx_http1_head *head, uint64_t *ret)
 {
 	struct hapax_bytes text = hx_http1_known(head, HX_HTTP1_CONTENT_LENGTH);
@@ -168,7 +168,7 @@ static bool read_framing(
 	return true;
 }
 
-/* Fields that frame, route or type a message: who has them removed changes what it is. */
+/* Fields that frame, route or type a message: removing them changes its meaning. */
 static bool is_end_to_end(struct hapax_bytes name)
 {
 	int known = known_by_size(name.size);
@@ -178,8 +178,8 @@ static bool is_end_to_end(struct hapax_bytes name)
 }
 
 /*
- * Fields of a request that say which event it is (CloudEvents), or that are ours: with
- * them removed on the way, the next hop would get another event than was looked at.
+ * Fields that identify an event (CloudEvents), or that are ours: if they were removed on the way,
+ * the next hop would get a different event from the one checked here.
  */
 static bool is_identity(const struct hx_http1_head *head, struct hapax_bytes name)
 {
@@ -238,7 +238,7 @@ static bool check_host(struct hx_http1_head *head, struct hx_http1_fault *fault)
 	}
 	if (!hx_http1_is_authority(host))
 		return http1_field_refuse(head, HX_HTTP1_HOST, 400, "it is not a host", fault);
-	/* Of two hosts, one reader believes the first and another the second. */
+	/* With two hosts, one reader uses the first and another the second. */
 	if (head->authority.size > 0 && !hx_http1_text_equal(head->authority, host))
 		return http1_field_refuse(
 			head, HX_HTTP1_HOST, 400, "the target names another host", fault);
@@ -256,7 +256,7 @@ static bool check_expect(struct hx_http1_head *head, struct hx_http1_fault *faul
 	if (!hx_http1_text_equal(value, HX_BYTES_LIT("100-continue")))
 		return http1_field_refuse(
 			head, HX_HTTP1_EXPECT, 417, "only '100-continue' can be expected", fault);
-	/* HTTP/1.0 clients are not to be sent 100, and without a body there is no wait. */
+	/* HTTP/1.0 clients must not get 100, and without a body there is no wait. */
 	head->expects_continue = head->version_minor > 0 &&
 		(head->body == HX_HTTP1_BODY_CHUNKED || head->content_length > 0);
 	return true;
@@ -312,7 +312,7 @@ bool hx_http1_understand_response(
 			head->keep_alive = false;
 		return true;
 	}
-	/* A body that must not be there may come all the same: use the connection no more. */
+	/* A forbidden body may arrive anyway: do not reuse the connection. */
 	if (!answers_head && head->status != 304 &&
 	    (head->body == HX_HTTP1_BODY_CHUNKED || head->content_length > 0))
 		head->keep_alive = false;

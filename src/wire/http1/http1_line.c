@@ -131,7 +131,7 @@ static enum hx_http1_line read_status(
 	return HX_HTTP1_LINE_READ;
 }
 
-/* Nobody reads it, and many servers leave it out, some with the blank before it. */
+/* It is not used, and many servers leave it out, some with the blank before it. */
 static enum hx_http1_line read_reason(
 	struct hx_http1_cursor *cursor, struct hapax_bytes *ret, struct hx_http1_fault *fault)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http1_parse.h - what the files of the codec tell each other; for http1*.c only.
+ * http1_parse.h - shared parts of the codec; for http1*.c only.
  *
  * A parser looks at one line from its beginning. It says SHORT when the bytes end before
  * the line does, and BAD at the first byte that cannot be right, so that the result is
@@ -22,7 +22,7 @@ enum hx_http1_state {
 	HX_HTTP1_REFUSED,
 };
 
-/* What a line came to. */
+/* The result of reading a line. */
 enum hx_http1_line {
 	HX_HTTP1_LINE_READ,
 	HX_HTTP1_LINE_SHORT,
@@ -69,8 +69,8 @@ bool hx_http1_split_target(struct hx_http1_head *head, struct hx_http1_fault *fa
 bool hx_http1_is_authority(struct hapax_bytes text);
 
 /*
- * What the fields of a whole head mean: body, keep_alive, expects_continue, authority.
- * False: the fault says why.
+ * Derive the meaning of a whole head: body, keep_alive, expects_continue, authority. False: the
+ * fault says why.
  */
 bool hx_http1_understand_request(struct hx_http1_head *head, struct hx_http1_fault *fault);
 bool hx_http1_understand_response(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http1_text.h - the bytes of HTTP: which may stand where, names in either case, lists.
+ * http1_text.h - the bytes of HTTP: character classes, names in either case, lists.
  *
  * Threads: any.
  */
@@ -22,8 +22,8 @@ enum hx_http1_class {
 	HX_HTTP1_TOKEN = 1 << 0, /* tchar: methods, names, codings */
 
 	/*
-	 * Visible ASCII without " # < > and \. RFC 3986 has fewer, but browsers send { | }
-	 * and ^ as they are, and nobody reads them two ways.
+	 * Visible ASCII without " # < > and \. RFC 3986 has fewer, but browsers send { | } and ^
+	 * unencoded, and all readers agree on them.
 	 */
 	HX_HTTP1_TARGET = 1 << 1,
 	HX_HTTP1_VALUE = 1 << 2,   /* visible, blank, tab, and all from 0x80 on */
@@ -60,7 +60,7 @@ static inline int hx_http1_hex(unsigned char byte)
 	return -1;
 }
 
-/* The first byte from at on that cannot stand in a value; never past end. */
+/* The first byte from at on that is not allowed in a value; never past end. */
 static inline const unsigned char *hx_http1_skip_value(
 	const unsigned char *at, const unsigned char *end)
 {
@@ -87,8 +87,8 @@ static inline const unsigned char *hx_http1_skip_value(
 bool hx_http1_text_equal_size(const unsigned char *a, const unsigned char *b, size_t size);
 
 /*
- * Whether both are the same but for the case of ASCII letters. Most differ in their size or
- * in their first byte.
+ * Are both equal except for the case of ASCII letters? Most differ in their size or in their first
+ * byte.
  */
 static inline bool hx_http1_text_equal(struct hapax_bytes a, struct hapax_bytes b)
 {
@@ -105,8 +105,8 @@ static inline bool hx_http1_text_equal(struct hapax_bytes a, struct hapax_bytes 
 bool hx_http1_is_token(struct hapax_bytes text);
 
 /*
- * Letters, digits and - only. CGI, WSGI and their like take all other characters for -, so that
- * X_User reaches an application as X-User.
+ * Letters, digits and - only. CGI, WSGI and similar interfaces map all other characters to -, so
+ * that X_User reaches an application as X-User.
  */
 bool hx_http1_is_plain_name(struct hapax_bytes name);
 

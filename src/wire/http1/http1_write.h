@@ -2,11 +2,11 @@
 /*
  * http1_write.h - heads and chunks as bytes.
  *
- * A head is written line by line into a buffer of the caller's. The first thing that
- * cannot be written is remembered, so that only the end has to be asked, and then
- * nothing of the head remains in the buffer. What would break the framing cannot be
- * written: a name that is no token, a CR, LF or NUL in a value, two lengths, or
- * Content-Length, Transfer-Encoding or Connection by any but their own functions.
+ * A head is written line by line into a buffer of the caller's. The first failure is remembered, so
+ * that callers check only the end; then nothing of the head remains in the buffer. The writer
+ * refuses everything that would break the framing: a name that is not a token, a CR, LF or NUL in a
+ * value, two lengths, or Content-Length, Transfer-Encoding or Connection by any except their own
+ * functions.
  *
  *	struct hx_http1_writer writer;
  *
@@ -58,10 +58,10 @@ void hx_http1_write_response(
 void hx_http1_write_field(
 	struct hx_http1_writer *writer, struct hapax_bytes name, struct hapax_bytes value);
 
-/* Whether such a field could be written: its form is good, and it says nothing of framing. */
+/* Could such a field be written? Its form must be valid, and it must not affect framing. */
 bool hx_http1_is_field(struct hapax_bytes name, struct hapax_bytes value);
 
-/* A field of a head that was read, as it is: what has another form is not read. */
+/* A field of a head that was read, unchanged: the reader has checked its form. */
 void hx_http1_write_read_field(struct hx_http1_writer *writer, const struct hapax_field *field);
 
 /* A field whose value is a number, in decimal digits. */
@@ -72,12 +72,12 @@ void hx_http1_write_number(
 void hx_http1_write_length(struct hx_http1_writer *writer, uint64_t size);
 void hx_http1_write_chunked(struct hx_http1_writer *writer);
 
-/* Connection: close. Without it the connection is kept, as HTTP/1.1 has it. */
+/* Connection: close. Without it the connection is kept, as in HTTP/1.1. */
 void hx_http1_write_close(struct hx_http1_writer *writer);
 
 /*
- * The empty line. INVALID: something could not be written, and err names it. LIMIT or
- * NO_MEMORY: out is full. out is then as it was before.
+ * The empty line. INVALID: something could not be written; err names it. LIMIT or NO_MEMORY: out is
+ * full. out is then unchanged.
  */
 enum hapax_status hx_http1_write_end(struct hx_http1_writer *writer, struct hapax_error *err);
 

@@ -7,7 +7,9 @@
 #include "base/bytes.h"
 #include "wire/http1/http1_text.h"
 
-/* Every reader takes it for the same: most paths are. */
+/*
+ * Every reader reads it the same way: most paths are like this.
+ */
 static bool is_simple(struct hapax_bytes path)
 {
 	const char *data = path.data;
@@ -22,7 +24,7 @@ static bool is_simple(struct hapax_bytes path)
 	return true;
 }
 
-/* "%2", "%zz": readers differ in what they make of it. */
+/* "%2", "%zz": readers interpret it differently. */
 static bool has_bare_percent(struct hapax_bytes path)
 {
 	const unsigned char *data = path.data;
@@ -87,7 +89,7 @@ static const char *find_fault(const unsigned char *data, size_t size)
 	return NULL;
 }
 
-/* Of a segment: what is left without parameters and without blanks around it. */
+/* A segment without parameters and without blanks around it. */
 static struct hapax_bytes strip(const unsigned char *segment, size_t size)
 {
 	const unsigned char *parameters = size == 0 ? NULL : memchr(segment, ';', size);
@@ -96,7 +98,7 @@ static struct hapax_bytes strip(const unsigned char *segment, size_t size)
 		hx_bytes(segment, parameters == NULL ? size : (size_t)(parameters - segment)));
 }
 
-/* Write the segments anew, one slash before each. False: one of them is a dot segment. */
+/* Write the segments again, one slash before each. False: one of them is a dot segment. */
 static bool join(unsigned char *data, size_t *size)
 {
 	size_t end = *size;
@@ -133,7 +135,7 @@ struct hapax_bytes hx_http_path_loosest(
 	size_t size;
 
 	*ret_fault = NULL;
-	/* "*" of OPTIONS is no path. */
+	/* "*" of OPTIONS is not a path. */
 	if (is_simple(path) || ((const char *)path.data)[0] != '/')
 		return path;
 	if (has_bare_percent(path) || path.size > HX_HTTP1_LINE_MAX) {

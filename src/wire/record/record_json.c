@@ -118,7 +118,7 @@ void hx_record_from_json(const struct hx_record_json *json, struct hapax_record 
 	hx_record_result_from_json(&json->result, &ret_record->result);
 }
 
-/* Is there nothing to tell? A result of kind none may still say that the work failed. */
+/* Is there nothing to write? A result of kind none may still be a failure. */
 static bool is_empty(const struct hapax_result *result, bool is_brief)
 {
 	if (result->kind != HAPAX_RESULT_NONE || is_brief)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record_json.h - records and results as JSON, both ways: the words of the API, which a
- * server writes and reads as does the store that asks it, and which the program prints.
+ * record_json.h - records and results as JSON, both ways: the names of the API, which a server and
+ * its client store write and read, and which the program prints.
  *
  * Threads: any.
  */
@@ -52,17 +52,17 @@ struct hx_record_json {
 extern const struct hx_json_section hx_result_json_section;
 extern const struct hx_json_section hx_record_json_section;
 
-/* What was read; it points where that points. A record's names may be missing. */
+/* Convert a result that was read; it borrows the same bytes. A record's names may be missing. */
 void hx_record_result_from_json(const struct hx_result_json *json, struct hapax_result *ret_result);
 void hx_record_from_json(const struct hx_record_json *json, struct hapax_record *ret_record);
 
 enum hx_record_json_flag {
 	HX_RECORD_JSON_WITH_RESULT = 1 << 0,
-	/* And attempt_id, with which the claim could be had again: for whoever may write. */
+	/* Also attempt_id, which can repeat the claim: only for callers that may write. */
 	HX_RECORD_JSON_WITH_SECRETS = 1 << 1,
 	/*
-	 * For people, and not to be read back: no names, which the caller writes; no result of kind
-	 * none; of a result's headers only those of HTTP, since others are private to who made them.
+	 * For people, not to be read back: no names, which the caller writes; no result of kind
+	 * none; only HTTP headers of a result, since others are private to their writer.
 	 */
 	HX_RECORD_JSON_BRIEF = 1 << 2,
 };
@@ -71,7 +71,7 @@ enum hx_record_json_flag {
 void hx_record_write_json(
 	struct hx_json_write *json, const struct hapax_record *record, unsigned flags);
 
-/* As the member "result"; null where there is none. flags: BRIEF counts. */
+/* As the member "result"; null if there is none. flags: BRIEF counts. */
 void hx_record_result_write_json(
 	struct hx_json_write *json, const struct hapax_result *result, unsigned flags);
 

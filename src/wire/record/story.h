@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * story.h - a record in sentences: what became of a key, what a claim would be told now, and
- * which actions help.
+ * story.h - a record in sentences: the state of a key, the answer that a claim would get now, and
+ * actions that help.
  *
  * `hapax explain` and GET /keys/{tenant}/{group}/{key}/explain tell the same story. They differ in
  * how an action is written, a command or a request, and in what only a shell needs: ages beside
@@ -14,7 +14,7 @@
  *	for (size_t i = 0; i < story.link_count; i++)
  *		puts(story.lines[i]);
  *
- * Bytes of the record stand in the lines as they are: whoever prints them escapes them.
+ * The lines contain bytes of the record unchanged: the caller must escape them for printing.
  *
  * Threads: any.
  */
@@ -33,7 +33,7 @@ enum { HX_STORY_LINES_MAX = 6, HX_STORY_LINE_SIZE = 1536, HX_STORY_ACTIONS_MAX =
 
 enum hx_story_action {
 	HX_STORY_DONE,   /* resolve it as done */
-	HX_STORY_RETRY,  /* resolve it as to be tried again */
+	HX_STORY_RETRY,  /* resolve it so that the next claim runs */
 	HX_STORY_FORGET, /* remove the record */
 };
 
@@ -41,20 +41,20 @@ struct hx_story {
 	/* Set by the caller. */
 	const struct hapax_record *record; /* NULL: there is none */
 	int64_t lease_left_ms;             /* as the store said it; 0: the lease has ended */
-	bool is_for_shell;                 /* ages and commands are told, too */
+	bool is_for_shell;                 /* also write ages and commands */
 	int64_t now_ms;                    /* for a shell: the store's clock */
 
 	/* Set by hx_story_tell(). */
 	char lines[HX_STORY_LINES_MAX][HX_STORY_LINE_SIZE];
 	size_t link_count;
-	enum hapax_outcome next; /* what a claim with the same payload would be told */
+	enum hapax_outcome next; /* the answer to a claim with the same payload */
 	enum hx_story_action actions[HX_STORY_ACTIONS_MAX];
 	size_t action_count;
 };
 
 void hx_story_tell(struct hx_story *story);
 
-/* Add a sentence of the caller's own. One that does not fit is left away. */
+/* Add a sentence of the caller's own. It is left out if it does not fit. */
 __attribute__((format(printf, 2, 3))) void hx_story_add(
 	struct hx_story *story, const char *format, ...);
 

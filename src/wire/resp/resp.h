@@ -10,7 +10,7 @@
  * as it was. protocol is 2 or 3; a type that RESP2 lacks is written as what clients
  * of RESP2 expect in its place.
  *
- * Threads: any; the functions keep nothing.
+ * Threads: any; the functions keep no state.
  */
 #ifndef HX_WIRE_RESP_RESP_H
 #define HX_WIRE_RESP_RESP_H
@@ -47,7 +47,7 @@ enum hx_resp_type {
 enum hx_resp_result {
 	HX_RESP_DONE,
 	HX_RESP_MORE, /* the bytes end before the message does */
-	HX_RESP_BAD,  /* no message begins like this: the connection is of no use any more */
+	HX_RESP_BAD,  /* not the start of a message: the connection is unusable */
 };
 
 enum {
@@ -69,7 +69,7 @@ enum hapax_status hx_resp_put_bulk_integer(struct hapax_buf *buf, int64_t value)
 
 enum hapax_status hx_resp_put_null(struct hapax_buf *buf, int protocol);
 
-/* In the place of an array, which RESP2 tells apart. */
+/* In place of an array, which RESP2 distinguishes. */
 enum hapax_status hx_resp_put_null_array(struct hapax_buf *buf, int protocol);
 enum hapax_status hx_resp_put_boolean(struct hapax_buf *buf, bool value, int protocol);
 enum hapax_status hx_resp_put_double(struct hapax_buf *buf, double value, int protocol);

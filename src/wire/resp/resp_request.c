@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resp_request.c - reading what clients of Redis send.
+ * resp_request.c - read requests of Redis clients.
  *
  * Stricter than Redis in one thing: where CR LF is due, anything else is an error,
  * while Redis passes over two bytes whatever they are.
@@ -321,7 +321,7 @@ static enum hx_resp_result read_inline(
 	const char *nul = memchr(data + request->at, '\0', size - request->at);
 	enum hx_resp_result result;
 
-	/* To Redis a line with a NUL in it has no end; nobody sends one who means well. */
+	/* To Redis a line with a NUL has no end; no legitimate client sends one. */
 	if (end == NULL || nul != NULL) {
 		if (input.size > HX_RESP_LINE_SIZE_MAX)
 			return resp_request_refuse(request, "too big inline request");
