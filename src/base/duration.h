@@ -28,7 +28,7 @@ enum hapax_status hx_duration_parse(
  */
 void hx_duration_format(int64_t ms, char out[HX_DURATION_TEXT_SIZE]);
 
-/* For people: "<1s", "42s", "3m20s", "5d2h": two units at most, rounded down. Below 0 counts as 0. */
+/* For people: "<1s", "42s", "3m20s", "5d2h": at most two units, rounded down. Negative is 0. */
 void hx_duration_span(int64_t ms, char out[HX_DURATION_TEXT_SIZE]);
 
 #endif

@@ -96,8 +96,8 @@ struct hx_url_option {
 	const char *name;
 	enum hx_url_kind kind;
 	/*
-	 * The form of values, for messages: "NAME", "earliest|latest". A number is shown as min..max
-	 * and form, which is its unit or NULL; as form alone if max is INT64_MAX.
+	 * The form of values, for messages: "NAME", "earliest|latest". A number is shown as
+	 * min..max and form, which is its unit or NULL; as form alone if max is INT64_MAX.
 	 */
 	const char *form;
 	size_t offset; /* of the member, */

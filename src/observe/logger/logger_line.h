@@ -37,16 +37,17 @@ struct hx_logger_duplicate {
 /*
  * "duplicate job blocked" (E12, A10), info: idempotency_key, job_id (the event's id), queue
  * (the scope), original_job_id (the token), ttl_remaining, event_id, event_type,
- * event_source, first_seen, route, trace_id, span_id; of a message consumer, cause, place, original.
+ * event_source, first_seen, route, trace_id, span_id; for a message also consumer, cause, place,
+ * original.
  */
 void hx_logger_duplicate(struct hx_logger *log, const struct hx_logger_duplicate *duplicate);
 
-/* "high duplicate rate detected" (E12), warn: queue, hit_rate and threshold in percent, suggestion. */
+/* "high duplicate rate detected" (E12), warn: queue, hit_rate and threshold (%), suggestion. */
 void hx_logger_duplicate_rate(
 	struct hx_logger *log, struct hapax_bytes tenant, struct hapax_bytes group, double hit_rate,
 	double threshold);
 
-/* "cleanup finished" (A10), debug when nothing was removed, else info: total, deleted, remaining. */
+/* "cleanup finished" (A10), info, or debug if none was removed: total, deleted, remaining. */
 void hx_logger_cleanup(
 	struct hx_logger *log, uint64_t total, uint64_t deleted, uint64_t remaining,
 	int64_t took_ms);
