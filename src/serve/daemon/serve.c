@@ -664,8 +664,9 @@ static void close_all(struct hx_serve *serve)
 }
 
 /*
- * The process ends with the rest still open. Only names of unix sockets would outlive it. No thread
- * may write to a closed log.
+ * The process ends with what is left, and threads of the store may still run: the log is written
+ * out but stays, because the guard's thread may say a last word in it. Names of unix sockets are
+ * all that would outlive the process.
  */
 static void leave_all(struct hx_serve *serve)
 {
@@ -677,6 +678,10 @@ static void leave_all(struct hx_serve *serve)
 		hx_listener_close(&serve->loops[i].resp.listener);
 	}
 	hx_listener_close(&serve->admin.listener);
+	if (serve->log == NULL)
+		return;
+	hx_logger_tick(serve->log);
+	(void)hx_logger_flush(serve->log, hx_clock_mono_ns() + LOG_WAIT_MS * HX_NS_PER_MS);
 }
 
 /*
@@ -736,7 +741,6 @@ enum hx_serve_end hx_serve_run(
 	hx_buf_init(&serve->page, PAGE_MAX);
 	if (start(serve, err) != HAPAX_OK) {
 		leave_all(serve);
-		hx_logger_close(serve->log, LOG_WAIT_MS);
 		return HX_SERVE_FAILED;
 	}
 	serve->is_started = true;
@@ -754,11 +758,12 @@ enum hx_serve_end hx_serve_run(
 	/* Admin requests that still wait for the store are answered now. */
 	hx_admin_told(serve, UINT64_MAX);
 	serve->is_cut = serve->is_cut || !may_close(serve);
-	if (serve->is_cut)
+	if (serve->is_cut) {
 		leave_all(serve);
-	else
+	} else {
 		close_all(serve);
-	hx_logger_close(serve->log, LOG_WAIT_MS);
+		hx_logger_close(serve->log, LOG_WAIT_MS);
+	}
 	if (atomic_load(&serve->is_latched) != 0)
 		return HX_SERVE_LATCHED;
 	return serve->is_cut ? HX_SERVE_CUT : HX_SERVE_STOPPED;
