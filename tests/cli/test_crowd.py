@@ -1,26 +1,44 @@
 """Many processes at once: of any number of concurrent callers exactly one is told "first"."""
 
-import subprocess
 import time
 
-from harness import PROGRAM, expect, scaled
+from harness import expect, scaled
 
 PROCESSES = 50
+
+# How long a process waits for a busy store; store.h, timeout_ms.
+STORE_TIMEOUT_SECONDS = 5
+
+
+def run_crowd(cli, commands):
+    """Start the commands at once; return (exit status, output, errors) of each.
+
+    A process that could not get the store's lock in time reports 69 and changed nothing: fifty
+    processes with sanitizers on a busy machine can take that long. It runs again. A process that
+    gives up earlier fails the test.
+    """
+    answers = []
+    while commands:
+        begin = time.monotonic()
+        crowd = [(command, cli.start(*command)) for command in commands]
+        commands = []
+        for command, process in crowd:
+            out, err = process.communicate(timeout=120)
+            if process.returncode == 69 and time.monotonic() - begin >= STORE_TIMEOUT_SECONDS:
+                commands.append(command)
+            else:
+                answers.append((process.returncode, out, err))
+    return answers
 
 
 def test_50_processes_check_one_key(cli):
     rounds = scaled(proof=200, usual=10)
     begin = time.monotonic()
     for number in range(rounds):
-        command = [str(PROGRAM), "check", f"key-{number}", "-o", "json"]
-        crowd = [
-            subprocess.Popen(command, env=cli.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-            for _ in range(PROCESSES)
-        ]
-        answers = [(process.communicate(timeout=120), process.returncode) for process in crowd]
-        codes = sorted(code for _, code in answers)
+        answers = run_crowd(cli, [["check", f"key-{number}", "-o", "json"]] * PROCESSES)
+        codes = sorted(code for code, _, _ in answers)
         if codes != [0] + [1] * (PROCESSES - 1):
-            raise AssertionError(f"round {number}: {codes}, {[err for (_, err), _ in answers if err]}")
+            raise AssertionError(f"round {number}: {codes}, {[err for _, _, err in answers if err]}")
     seconds = time.monotonic() - begin
     expect(len(cli.run("keys", "-o", "json").lines), rounds)
     decisions = cli.run("stats", "-o", "json").json["decisions"]
@@ -36,9 +54,5 @@ def test_50_processes_check_one_key(cli):
 def test_50_processes_make_one_store(cli):
     for number in range(scaled(proof=20, usual=3)):
         store = f"sqlite:{cli.folder}/new-{number}.db"
-        crowd = [
-            cli.start("check", f"key-{index}", "--store", store) for index in range(PROCESSES)
-        ]
-        for process in crowd:
-            out, err = process.communicate(timeout=120)
-            expect((process.returncode, out, err), (0, b"first\n", b""))
+        commands = [["check", f"key-{index}", "--store", store] for index in range(PROCESSES)]
+        expect(run_crowd(cli, commands), [(0, b"first\n", b"")] * PROCESSES)
