@@ -38,7 +38,7 @@ int main(int argc, char **argv)
 		return fail(store, &err);
 
 	if (claim.outcome == HAPAX_OUTCOME_ACQUIRED) {
-		/* We, and nobody else, may charge now. The token goes along to whom checks it. */
+		/* This caller alone may charge now. Pass the token to a service that checks it. */
 		receipt.body = hapax_bytes_from_text("receipt 4711");
 		complete.key = key;
 		complete.token = claim.token;

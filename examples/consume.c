@@ -3,8 +3,8 @@
  * consume.c - a consumer loop: messages come at least once, each takes effect once.
  *
  * A message is a line of standard input, its type and its JSON: order.paid {"order":17}.
- * What a broker would be told stands at the beginning of each line of output: ack, and
- * it never comes again; or retry, and it will.
+ * Each line of output begins with the answer to the broker: ack, retry (the broker delivers
+ * the message again) or reject.
  */
 #include <stdio.h>
 #include <string.h>
@@ -41,7 +41,7 @@ static const char *verdict(enum hapax_status status, const struct hapax_answer *
 	case HAPAX_OUTCOME_REPLAY: return "ack";
 	case HAPAX_OUTCOME_MISMATCH:
 	case HAPAX_OUTCOME_PARKED: return "reject";
-	default: return "retry"; /* somebody else is at it, and may yet fail */
+	default: return "retry"; /* in progress: that run may still fail */
 	}
 }
 

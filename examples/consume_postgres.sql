@@ -5,11 +5,12 @@
 --
 -- Run it twice, or twice at the same time: there is one payment.
 
+SET client_min_messages = warning;
 CREATE TABLE IF NOT EXISTS payment (order_id text NOT NULL, cents integer NOT NULL);
 SET hapax.tenant = 'shop';
 
 BEGIN;
--- Whoever comes while another transaction has the key waits here until that one has ended.
+-- If another transaction has the key, this call waits until that one has ended.
 SELECT outcome, token, convert_from(body, 'UTF8') AS receipt
 	FROM hapax_claim('order-17', sha256('{"order": 17, "cents": 4999}')) \gset
 

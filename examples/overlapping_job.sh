@@ -2,7 +2,7 @@
 # overlapping_job.sh - a scheduled job that starts again before it has finished.
 #
 # cron starts the nightly report on two hosts, or starts it again while last night's still runs, or
-# somebody starts it by hand beside cron. The report is mailed to customers: once a day, not twice.
+# a person starts it by hand beside cron. The report is mailed to customers: once a day, not twice.
 #
 # The whole of it is the one line in job(): one key for each day, one command.
 #

@@ -12,7 +12,7 @@ struct order {
 	int is_bank_open;
 };
 
-/* Knows nothing of duplicates. The token goes along to whoever can check it. */
+/* Knows nothing of duplicates. Pass the token to a service that can check it. */
 static enum hapax_run_outcome charge(struct hapax_work *work, void *context)
 {
 	const struct order *order = context;

@@ -2,7 +2,7 @@
 # repeated_webhook.sh - a payment provider that sends its webhook again, and again.
 #
 # Senders of webhooks repeat until they get a 2xx, and often beyond: because the answer was slow, because
-# it was lost, because somebody pressed "resend". The order must be shipped once.
+# it was lost, because a person pressed "resend". The order must be shipped once.
 #
 # The service behind knows nothing of all that. hapax stands in front of it; source and id of the event
 # say that it is the same one.
@@ -46,11 +46,11 @@ executed() {
 	echo "the service ran it $(curl -s "http://$service/count" | sed 's/.*"executed":\([0-9]*\).*/\1/') time(s)"
 }
 
-echo '== the service fails: nothing is kept, and the provider comes again'
+echo '== the service fails: nothing is stored, and the provider retries'
 deliver evt_1
 executed
 
-echo '== it comes again: this time it runs'
+echo '== the retry: this time it runs'
 deliver evt_1
 executed
 
@@ -59,7 +59,7 @@ deliver evt_1
 deliver evt_1
 executed
 
-echo '== ten deliveries of the next event at once: one runs, the others are told so or to come again'
+echo '== ten deliveries of the next event at once: one runs, the others get its reply or 409'
 number=0
 crowd=
 while [ $number -lt 10 ]; do

@@ -33,7 +33,7 @@ start "$folder/behind" hapax demo-upstream --listen 127.0.0.1:0 --delay 100ms --
 naked=$(sed -n 's/.*ready on //p' "$folder/naked")
 behind=$(sed -n 's/.*ready on //p' "$folder/behind")
 
-# Who comes while it runs waits for it, instead of being told to come again.
+# A duplicate waits for the run in progress, instead of getting 409.
 #
 # Where the jobs come by Kafka, the daemon takes them itself; key and exclude are the same:
 #   consumers:

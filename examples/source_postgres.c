@@ -8,7 +8,7 @@
  *
  * Of each CloudEvent, claim, booking, result and, of Kafka, the offset of the message commit in
  * one transaction, or none of them does. The process may be killed at any moment: what the broker
- * delivers again is found to be done. Ledger and offsets are made by `hapax store migrate`, the
+ * delivers again is found to be done. The store and the offsets are created by `hapax store migrate`, the
  * table of bookings by
  *
  *	CREATE TABLE booking (event text PRIMARY KEY, data text);

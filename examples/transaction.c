@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transaction.c - a payment that is booked exactly once: the ledger lies in the bank's own
+ * transaction.c - a payment that is booked exactly once: the store is in the bank's own
  * SQLite database, and claim, booking, completion and receipt are one transaction.
  */
 #include <stdio.h>

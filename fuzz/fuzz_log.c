@@ -5,7 +5,7 @@
  *
  * A small store is made once, on a simulated disk. The bytes of the input are changes to
  * its files: which file, where, which bits. An even first byte lets every CRC be
- * computed anew, so that what lies behind it is reached. The store then opens or refuses
+ * computed again, so that what lies behind it is reached. The store then opens or refuses
  * with a message; if it opens, it can be read, written and closed.
  */
 #include <stdio.h>

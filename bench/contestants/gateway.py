@@ -150,7 +150,7 @@ class Proxy:
         wait_for(self.upstream_port, self.upstream)
 
     def stop_upstream(self):
-        """So that somebody else can be it."""
+        """So that another process can take its place."""
         self.upstream.terminate()
         self.upstream.wait()
 

@@ -5,7 +5,7 @@
  *
  *	--url URL       the store; memory: unless told
  *	--keys N        keys that are marked, as measure "new"
- *	--duplicates M  keys of those that come again in another order, as measure "dup"
+ *	--duplicates M  keys of those that are asked for again in another order, as measure "dup"
  *	--batch B       operations a submit; 0 is hapax_store_check(), the plain single call
  *	--block K       key texts that are made at a time, outside of the clock; 0 is all
  */

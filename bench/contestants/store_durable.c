@@ -3,7 +3,7 @@
  * store_durable.c - a durable store asked for new keys, through the public API only.
  *
  *	--store KIND    file or sqlite
- *	--folder DIR    where the store is made, anew for each round
+ *	--folder DIR    where the store is made, a new one for each round
  *	--mode MODE     threads: W threads, one blocking check at a time each
  *	                async: one thread that keeps W checks outstanding, E in a submit
  *	                batch: one thread, W checks in a submit, then it waits
@@ -94,7 +94,7 @@ static void run_threads(const struct durable_contest *contest)
 /*
  * As an event loop does it, with one submit for each of its connections, of one operation
  * or of a pipeline of them. Its completion tells the loop through an eventfd. What has
- * landed when the loop wakes up is sent anew, with the next keys.
+ * landed when the loop wakes up is sent again, with the next keys.
  */
 struct slot {
 	struct hapax_op *ops;

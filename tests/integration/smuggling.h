@@ -2,7 +2,7 @@
 /*
  * smuggling.h - requests that are known to be read in two ways by two readers, from the
  * published attacks (CL.TE, TE.CL, TE.TE, CL.CL, CL.0, chunk extensions, bare line ends).
- * The second request of each is the one that somebody would smuggle.
+ * The second request of each is the one that an attacker would smuggle.
  */
 #ifndef TEST_INTEGRATION_SMUGGLING_H
 #define TEST_INTEGRATION_SMUGGLING_H

@@ -15,7 +15,7 @@ type mark struct {
 
 // checker follows the algorithm of document A: one sync.Map from key to mark, looked up
 // first and stored second, and a goroutine that walks the map now and then and drops what
-// has expired. Written anew for this bench; only the steps and the types that they cost
+// has expired. Rewritten for this bench; only the steps and the types that they cost
 // (a string key and a struct of two times, both boxed by sync.Map) are the document's.
 type checker struct {
 	marks  sync.Map
