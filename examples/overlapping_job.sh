@@ -25,7 +25,7 @@ REPORT
 chmod +x "$folder/report"
 
 # This is what stands in the crontab, where % is written \%:
-#   0 2 * * *  hapax run --key-from 'template:report-{date:\%F}' --wait -- report
+#   0 2 * * *  hapax run --strategy 'template:report-{date:\%F}' --wait -- report
 # Here the day is given, so that the example can go through several.
 job() {
 	hapax run --key "report-$1" --wait --ttl 7d -- "$folder/report" "$1"

@@ -15,6 +15,7 @@
 static const char *const shown[] = {
 	/* hapax's own */
 	"allow",
+	"auth_file",
 	"ca",
 	"cert",
 	"create",
@@ -38,7 +39,6 @@ static const char *const shown[] = {
 	"start",
 	"stream",
 	"tenant",
-	"token_file",
 	"warm_up",
 	/* libpq's */
 	"application_name",
@@ -97,7 +97,7 @@ static bool is_among(struct hapax_bytes name, const char *const *names, size_t c
 /* Any option of a service may be a secret, and ?key=... often is. */
 static enum hx_option_view view_for_http(struct hapax_bytes name)
 {
-	static const char *const paths[] = {"ca", "cert", "token_file"};
+	static const char *const paths[] = {"auth_file", "ca", "cert"};
 
 	if (is_among(name, paths, HX_COUNT(paths)))
 		return HX_OPTION_SHOWN;

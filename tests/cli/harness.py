@@ -28,8 +28,8 @@ PROGRAM = pathlib.Path(os.environ.get("HAPAX_PROGRAM", ROOT / "build/hapax")).re
 # A test that hangs must end before Meson ends the whole run and hides which one it was.
 TIMEOUT_SECONDS = 60
 
-COMMANDS = ["run", "claim", "renew", "complete", "release", "park", "resolve", "check", "lookup", "explain", "forget"]
-COMMANDS += ["keys", "stats", "gc", "store", "fsck", "journal", "outbox", "key", "uuid7", "backtest", "consume", "serve", "config"]
+COMMANDS = ["run", "serve", "consume", "claim", "renew", "complete", "release", "park", "resolve", "check", "lookup", "explain"]
+COMMANDS += ["forget", "keys", "stats", "key", "backtest", "uuid7", "store", "gc", "fsck", "journal", "outbox", "config"]
 COMMANDS += ["demo-upstream", "completion", "help", "version"]
 
 # Those that go on until a signal ends them.

@@ -236,9 +236,9 @@ def test_the_schema_is_one(cli):
 
 
 def test_usage(cli):
-    cli.run("config", code=64).says("an argument was missing")
+    cli.run("config", code=64).says("missing action")
     cli.run("config", "chek", code=64).says("unknown action 'chek'")
-    cli.run("config", "schema", "x", code=64).says("an argument too many")
+    cli.run("config", "schema", "x", code=64).says("unexpected argument")
     cli.run("config", "dump", "--set", "x", code=64).says("not of the form SETTING=VALUE")
     cli.run("config", "dump", "--set", "listen.x=1", code=64).says("there is no setting 'listen.x'")
     cli.run("config", "dump", "--set", "gateway.routes=1", code=64).says("there is no setting")

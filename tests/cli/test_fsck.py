@@ -171,7 +171,7 @@ def test_no_store(cli):
     result = cli.run("fsck", cli.folder / "nowhere", code=None)
     assert result.code in (64, 69), (result.code, result.err)
     assert not (cli.folder / "nowhere").exists()
-    cli.run("fsck", code=64).says("an argument was missing")
+    cli.run("fsck", code=64).says("missing argument")
 
 
 def test_a_missing_log(cli):

@@ -131,8 +131,8 @@ def test_progress_is_shown_on_a_terminal(cli):
 
 def test_bad_input(cli):
     cli.run("journal", code=64)
-    cli.run("journal", "lst", code=64).says("there are list and reconcile")
-    cli.run("journal", "list", code=64).says("URL was missing")
+    cli.run("journal", "lst", code=64).says("did you mean 'hapax journal list'?")
+    cli.run("journal", "list", code=64).says("missing argument", "usage: hapax journal list JOURNAL")
     cli.run("journal", "list", f"sqlite:{cli.folder / 'absent.db'}", code=69).says("hint: ")
     cli.run("check", "k")
     cli.run("journal", "reconcile", cli.store, "--store", f"sqlite:{cli.folder / 's.db'}", code=64).says("no journal")

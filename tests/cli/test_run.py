@@ -207,17 +207,17 @@ def test_keys_that_are_made(cli):
     path = cli.folder / "file"
     path.write_bytes(b"hello")
     digest = "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
-    expect(key_of("--key-from", "stdin", input=b"hello"), f"stdin:{digest}")
-    expect(key_of("--key-from", f"file:{path}"), f"file:{digest}")
-    expect(key_of("--key-from", "field:order.id", input=b'{"order":{"id":17}}'), "17")
-    expect_match(r"^args:[0-9a-f]{64}$", key_of("--key-from", "args"))
-    expect_match(r"^backup-\d{4}-\d\d-\d\d$", key_of("--key-from", "template:backup-{date:%Y-%m-%d}"))
+    expect(key_of("--strategy", "stdin", input=b"hello"), f"stdin:{digest}")
+    expect(key_of("--strategy", f"file:{path}"), f"file:{digest}")
+    expect(key_of("--strategy", "field:order.id", input=b'{"order":{"id":17}}'), "17")
+    expect_match(r"^args:[0-9a-f]{64}$", key_of("--strategy", "args"))
+    expect_match(r"^backup-\d{4}-\d\d-\d\d$", key_of("--strategy", "template:backup-{date:%Y-%m-%d}"))
 
 
 def test_the_input_arrives_even_if_the_key_was_in_it(cli):
     document = b'{"order":{"id":17}}'
     for _ in range(2):
-        expect(cli.run("run", "--key-from", "field:order.id", "--", "cat", input=document).raw_out, document)
+        expect(cli.run("run", "--strategy", "field:order.id", "--", "cat", input=document).raw_out, document)
 
 
 def status_of(cli, *arguments, code=0, **options):
@@ -275,16 +275,16 @@ def test_commands_that_do_not_start(cli):
 
 def test_wrong_use(cli):
     wrong = [
-        ([], "an argument was missing"),
+        ([], "missing argument"),
         (["true"], "--key was missing"),
         (["--key", "", "true"], "--key was empty"),
         (["--key", "a\x07", "true"], "control character"),
         (["--key", "x" * 1025, "true"], "1025 bytes long"),
-        (["--key", "k", "--key-from", "args", "true"], "both given"),
-        (["--key-from", "nonsense:x", "true"], "--key-from: "),
-        (["--key-from", "uuid7", "true"], "--key-from: "),
-        (["--key-from", "file:/no/such/file", "true"], "/no/such/file"),
-        (["--key-from", "file:-", "true"], "write stdin"),
+        (["--key", "k", "--strategy", "args", "true"], "both given"),
+        (["--strategy", "nonsense:x", "true"], "--strategy: "),
+        (["--strategy", "uuid7", "true"], "--strategy: "),
+        (["--strategy", "file:/no/such/file", "true"], "/no/such/file"),
+        (["--strategy", "file:-", "true"], "write stdin"),
         (["--key", "k", "--wait=soon", "true"], "--wait: "),
         (["--key", "k", "--timeout", "0s", "true"], "--timeout: 0 is not allowed"),
         (["--key", "k", "--lease", "8d", "true"], "--lease: "),
@@ -307,8 +307,8 @@ def test_wrong_use(cli):
     for arguments, message in wrong:
         result = cli.run("run", *arguments, code=125).says("hapax: run: ", message)
         expect(result.out, "")
-    cli.run("run", "--key-from", "field:id", "true", code=125, input=b"{}").says("--key-from: ", "id")
-    cli.run("run", "--key-from", "field:id", "true", code=125, input=b"not json").says("--key-from: ")
+    cli.run("run", "--strategy", "field:id", "true", code=125, input=b"{}").says("--strategy: ", "id")
+    cli.run("run", "--strategy", "field:id", "true", code=125, input=b"not json").says("--strategy: ")
     assert not cli.path.exists(), "a wrong command line made a store"
 
 

@@ -93,13 +93,13 @@ def test_a_source_that_is_not_there(cli):
 
 
 def test_a_token_is_for_daemons(cli):
-    """--token-file says that it changes nothing where neither store is a daemon."""
+    """--auth-file says that it changes nothing where neither store is a daemon."""
     fill(cli)
-    note = "note: --token-file changes nothing here: the store is no daemon"
-    expect_in(note, cli.run("store", "info", cli.store, "--token-file", "/nowhere").err)
-    expect_in(note, cli.run("store", "copy", cli.store, f"sqlite:{cli.folder / 'copy.db'}", "--token-file", "/nowhere").err)
+    note = "note: --auth-file changes nothing here: the store is no daemon"
+    expect_in(note, cli.run("store", "info", cli.store, "--auth-file", "/nowhere").err)
+    expect_in(note, cli.run("store", "copy", cli.store, f"sqlite:{cli.folder / 'copy.db'}", "--auth-file", "/nowhere").err)
     # A key is not a store, though it may look like one.
-    expect_in(note, cli.run("check", "http://127.0.0.1:1", "--token-file", "/nowhere").err)
+    expect_in(note, cli.run("check", "http://127.0.0.1:1", "--auth-file", "/nowhere").err)
 
 
 def test_the_same_store_twice(cli):
@@ -117,10 +117,10 @@ def test_restored(cli):
 
 
 def test_wrong_arguments(cli):
-    cli.run("store", code=64).says("an argument was missing", "hint: usage: hapax store info")
-    cli.run("store", "move", code=64).says("unknown action 'move'", "info, copy, migrate and restored")
-    cli.run("store", "copy", cli.store, code=64).says("an argument was missing", "copy SOURCE TARGET")
-    cli.run("store", "info", "a", "b", code=64).says("too many", "info [URL]")
+    cli.run("store", code=64).says("missing action", "hint: use info, copy, migrate or restored")
+    cli.run("store", "move", code=64).says("unknown action 'move'", "use info, copy, migrate or restored")
+    cli.run("store", "copy", cli.store, code=64).says("missing argument", "copy SOURCE TARGET")
+    cli.run("store", "info", "a", "b", code=64).says("unexpected argument 'b'", "info [URL]")
     assert not cli.path.exists()
 
 

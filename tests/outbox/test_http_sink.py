@@ -63,22 +63,22 @@ def main():
         db = f"--db=sqlite:{file}"
         hapax("init", db)
         for number in range(20):
-            hapax("add", db, "-t", "orders", "--id", f"e{number}", "-k", "k", "--type", "made", data=b'{"n":1}')
-        hapax("add", db, "-t", "bad", "--id", "bad", "-H", "trace=t")
+            hapax("add", db, "-t", "orders", "--id", f"e{number}", "--ordering-key", "k", "--type", "made", data=b'{"n":1}')
+        hapax("add", db, "-t", "bad", "--id", "bad", "-H", "trace:t")
         hapax("add", db, "-t", "large", "--id", "large")
         hapax("add", db, "-t", "fail", "--id", "fail")
-        hapax("add", db, "-t", "t", "--id", "header", "-H", "a b=c")
-        typed = ["--content-type", 'text/plain; charset="utf-8"', "--subject", "a b", "-H", "x-note=one two", "-H", "x-name=ä"]
+        hapax("add", db, "-t", "t", "--id", "header", "-H", "a b:c")
+        typed = ["--content-type", 'text/plain; charset="utf-8"', "--subject", "a b", "-H", "x-note: one two", "-H", "x-name:ä"]
         hapax("add", db, "-t", "t", "--id", "typed", *typed)
         port = server.server_address[1]
-        hapax("relay", db, "--drain", "--attempts=2", "--retry=1ms", "--to", f"http://127.0.0.1:{port}/in/")
+        hapax("relay", db, "--until-empty", "--attempts=2", "--backoff=1ms", "--to", f"http://127.0.0.1:{port}/in/")
         # Of these more than are sent at a time stand before all others.
         other = f"--db=sqlite:{folder}/other.db"
         hapax("init", other)
         for number in range(CRASHES):
             hapax("add", other, "-t", "crash", "--id", f"crash{number}")
         hapax("add", other, "-t", "t", "--id", "behind")
-        hapax("relay", other, "--drain", "--attempts=1", "--to", f"http://127.0.0.1:{port}/in/")
+        hapax("relay", other, "--until-empty", "--attempts=1", "--to", f"http://127.0.0.1:{port}/in/")
         # A service that is away, so that the next batch does not begin with the first row; then one that takes
         # some events, and stops to answer before all were begun.
         slow = f"--db=sqlite:{folder}/slow.db"
@@ -86,7 +86,7 @@ def main():
         for number in range(80):
             hapax("add", slow, "-t", "slow", "--id", f"slow{number}")
         hurdles.extend([429] * BUSY + [200] * 16 + [None] * BUSY)
-        hapax("relay", slow, "--drain", "--attempts=1", "--lease=2s", "--to", f"http://127.0.0.1:{port}/in/")
+        hapax("relay", slow, "--until-empty", "--attempts=1", "--lease=2s", "--to", f"http://127.0.0.1:{port}/in/")
         rows = {}
         for name in file, f"{folder}/other.db", f"{folder}/slow.db":
             with sqlite3.connect(name) as connection:

@@ -454,7 +454,7 @@ def test_commands_with_a_server(cli):
     reader.write_text(TOKENS["read"] + "\n")
     with api(cli) as (daemon, call):
         url = f"http://127.0.0.1:{daemon.admin[1]}"
-        there = ["--server", url, "--token-file", str(secret)]
+        there = ["--server", url, "--auth-file", str(secret)]
         expect(cli.run("check", "a", *there).out, "first\n")
         expect(cli.run("check", "a", "-o", "json", *there, code=1).json["outcome"], "replay")
         expect(call("GET", "/keys/default/default/a").json["origin"], "check")
@@ -478,14 +478,14 @@ def test_commands_with_a_server(cli):
         expect((cli.folder / "runs").read_text(), "ran\n")
         expect([entry["action"] for entry in call("GET", "/audit").json["entries"]][0], "forget")
         # By variables; and what is wrong.
-        named = {"HAPAX_SERVER": url, "HAPAX_TOKEN_FILE": str(reader), "HAPAX_STORE": None}
+        named = {"HAPAX_SERVER": url, "HAPAX_AUTH_FILE": str(reader), "HAPAX_STORE": None}
         expect(cli.run("lookup", "b", "--scope", "t/g", "-o", "json", env=named).json["state"], "done")
         cli.run("check", "c", env=named, code=None).says("without a token")
         cli.run("keys", "--server", url, code=None).says("401", "token")
         cli.run("keys", *there, "--store", "memory:", code=64).says("two places")
         cli.run("keys", "--server", "localhost:8099", code=64).says("not the URL of a daemon", "http://HOST:8099")
         cli.run("keys", "--server", f"{url}?tokn_file=x", code=None).says("tokn_file")
-        cli.run("keys", *there[:2], "--token-file", "/nowhere", code=None).says("/nowhere")
+        cli.run("keys", *there[:2], "--auth-file", "/nowhere", code=None).says("/nowhere")
     cli.run("check", "d", "--server", url, code=69)
 
 

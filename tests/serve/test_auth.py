@@ -43,7 +43,7 @@ def test_what_cannot_be_a_token(cli):
     cli.run("config", "token", "--role", "root", code=64).says("root")
     cli.run("config", "token", "--tenant", "a/b", code=64).says("has a slash")
     cli.run("config", "token", "--name", "", code=64).says("it is empty")
-    cli.run("config", "token", "x", code=64).says("an argument too many")
+    cli.run("config", "token", "x", code=64).says("unexpected argument 'x'")
 
 
 def test_nobody_is_named(cli):

@@ -98,7 +98,7 @@ class Shop:
         self.cli.run("outbox", "init", "--db", self.url)
 
     def add(self, event, topic="orders", key="k"):
-        self.cli.run("outbox", "add", "--db", self.url, "-t", topic, "-k", key, "--id", event, input=b'{"n":1}')
+        self.cli.run("outbox", "add", "--db", self.url, "-t", topic, "--ordering-key", key, "--id", event, input=b'{"n":1}')
 
     def config(self, sink, more=""):
         return AUTH + f"outbox:\n  url: '{self.url}'\n  sink: '{sink}'\n  retry: 20ms\n{more}"

@@ -14,7 +14,7 @@ from run_hosts import Log, again, kill_both, start
 from test_api import AUTH, NOWHERE, TOKENS
 
 
-def token_file(cli, role="admin"):
+def auth_file(cli, role="admin"):
     path = cli.folder / f"token-{role}"
     path.write_text(TOKENS[role] + "\n")
     return str(path)
@@ -39,7 +39,7 @@ def test_over_a_path(cli):
     """http+unix: as the admin door of a service has it."""
     path = cli.folder / "admin.sock"
     with serve(cli, NOWHERE, "--admin", f"unix:{path}", config=AUTH) as _:
-        exercise(cli, "--server", f"http+unix:{path}", "--token-file", token_file(cli))
+        exercise(cli, "--server", f"http+unix:{path}", "--auth-file", auth_file(cli))
         cli.run("keys", "--server", f"http+unix:{path}", code=None).says("401")
         cli.run("check", "d", "--server", f"http+unix:{path}", code=69).says("token")
     cli.run("check", "d", "--server", f"http+unix:{path}", code=69)
@@ -55,7 +55,7 @@ def asked(daemon):
 def test_a_run_asks_the_store_three_times(cli):
     """Look, claim, complete; a duplicate looks and claims. One more look is the store's own, which is opened."""
     with serve(cli, NOWHERE, config=AUTH) as daemon:
-        there = ("--server", f"http://127.0.0.1:{daemon.admin[1]}", "--token-file", token_file(cli, "write"))
+        there = ("--server", f"http://127.0.0.1:{daemon.admin[1]}", "--auth-file", auth_file(cli, "write"))
         cli.run("run", "--key", "r", *there, "--", "true")
         expect(asked(daemon), {"lookup": 1 + 1, "claim": 1, "complete": 1})
         cli.run("run", "--key", "r", *there, "--", "true")
@@ -68,7 +68,7 @@ def test_what_needs_the_holders_token(cli):
     """A claim does not tell it; whoever ends another's claim on purpose finds it in the record, with the role write."""
     with serve(cli, NOWHERE, config=AUTH) as daemon:
         url = f"http://127.0.0.1:{daemon.admin[1]}"
-        there = ("--server", url, "--token-file", token_file(cli, "write"))
+        there = ("--server", url, "--auth-file", auth_file(cli, "write"))
         # run takes over from one that died on this host: by the free lock, not after the lease.
         log = Log(cli)
         kill_both(start(cli, "host", *there), log.wait_for("begin", 1))
@@ -88,24 +88,24 @@ def test_what_needs_the_holders_token(cli):
         # A copy has the token of a claim that lives: its holder goes on there.
         token = cli.run("claim", "lives", "--lease", "1h", *there).out.strip()
         copy = f"file:{cli.folder}/copy"
-        cli.run("store", "copy", f"{url}?token_file={token_file(cli, 'write')}", copy)
+        cli.run("store", "copy", f"{url}?auth_file={auth_file(cli, 'write')}", copy)
         cli.run("complete", "lives", "--token", token, "--store", copy)
         expect(cli.run("lookup", "k", "-o", "json", "--store", copy).json["token"], found["token"])
 
 
 def test_the_token_of_stores_that_operands_name(cli):
-    """--token-file, and its variable, are for both ends of a copy; a URL that names a file of its own keeps it."""
+    """--auth-file, and its variable, are for both ends of a copy; a URL that names a file of its own keeps it."""
     with serve(cli, NOWHERE, config=AUTH) as daemon:
         url = f"http://127.0.0.1:{daemon.admin[1]}"
-        token, wrong = token_file(cli), cli.folder / "token-wrong"
+        token, wrong = auth_file(cli), cli.folder / "token-wrong"
         wrong.write_text("no-such-token\n")
-        cli.run("check", "k", "--server", url, "--token-file", token)
+        cli.run("check", "k", "--server", url, "--auth-file", token)
         for number, (source, options, env) in enumerate(
             (
-                (url, ("--token-file", token), {}),
-                (url, (), {"HAPAX_TOKEN_FILE": token}),
-                (url, ("--token-file", token), {"HAPAX_TOKEN_FILE": str(wrong)}),
-                (f"{url}?token_file={token}", ("--token-file", str(wrong)), {"HAPAX_TOKEN_FILE": str(wrong)}),
+                (url, ("--auth-file", token), {}),
+                (url, (), {"HAPAX_AUTH_FILE": token}),
+                (url, ("--auth-file", token), {"HAPAX_AUTH_FILE": str(wrong)}),
+                (f"{url}?auth_file={token}", ("--auth-file", str(wrong)), {"HAPAX_AUTH_FILE": str(wrong)}),
             )
         ):
             copy = f"sqlite:{cli.folder}/copy{number}.db"
@@ -114,9 +114,9 @@ def test_the_token_of_stores_that_operands_name(cli):
             result = cli.run("store", "info", source, *options, env=env)
             expect((result.fields()["keys"].split()[0], result.err), ("1", ""))
         cli.run("store", "copy", url, f"sqlite:{cli.folder}/none.db", code=None).says("401")
-        cli.run("store", "copy", url, f"sqlite:{cli.folder}/none.db", "--token-file", str(wrong), code=None).says("401")
+        cli.run("store", "copy", url, f"sqlite:{cli.folder}/none.db", "--auth-file", str(wrong), code=None).says("401")
         # As the target: with the token it is seen that there are keys already.
-        cli.run("store", "copy", f"sqlite:{cli.folder}/copy0.db", url, "--token-file", token, code=None).says("holds 1 keys")
+        cli.run("store", "copy", f"sqlite:{cli.folder}/copy0.db", url, "--auth-file", token, code=None).says("holds 1 keys")
         cli.run("store", "copy", f"sqlite:{cli.folder}/copy0.db", url, code=None).says("401")
 
 
@@ -129,7 +129,7 @@ def test_over_tls(cli):
     named = f"  certificates:\n    - {{name: worker, fingerprint: '{client.fingerprint}', role: admin}}\n"
     with serve(cli, NOWHERE, config=config + AUTH + named) as daemon:
         url = f"https://localhost:{daemon.admin[1]}"
-        with_token = ("--token-file", token_file(cli))
+        with_token = ("--auth-file", auth_file(cli))
         exercise(cli, "--server", f"{url}?ca={authority.path}", *with_token)
         # By its certificate, without a token.
         known = f"{url}?ca={authority.path}&cert={client.path}&key={client.key}"
@@ -184,8 +184,8 @@ def test_an_answer_that_is_lost(cli):
     """It was done, and the command says that it does not know; whoever asks again is told."""
     with serve(cli, NOWHERE, config=AUTH) as daemon:
         line = Line(daemon.admin)
-        there = ("--server", line.url, "--token-file", token_file(cli))
-        direct = ("--server", f"http://127.0.0.1:{daemon.admin[1]}", "--token-file", token_file(cli))
+        there = ("--server", line.url, "--auth-file", auth_file(cli))
+        direct = ("--server", f"http://127.0.0.1:{daemon.admin[1]}", "--auth-file", auth_file(cli))
         expect(cli.run("check", "a", *there).out, "first\n")
         pipe = cli.folder / "go"
         os.mkfifo(pipe)
@@ -220,7 +220,7 @@ def test_a_daemon_that_is_killed(cli):
     os.mkfifo(pipe)
     with contextlib.ExitStack() as stack:
         daemon = stack.enter_context(serve_killed(cli, store))
-        there = ("--server", f"http://127.0.0.1:{daemon.admin[1]}", "--token-file", token_file(cli))
+        there = ("--server", f"http://127.0.0.1:{daemon.admin[1]}", "--auth-file", auth_file(cli))
         command = ["run", "--key", "r", "--lease", "1s", *there, "--", "sh", "-c", f"touch {cli.folder}/begun; cat {pipe}; echo out"]
         result = []
         thread = threading.Thread(target=lambda: result.append(cli.run(*command, code=None)))

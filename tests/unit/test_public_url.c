@@ -72,6 +72,7 @@ static void options_that_are_not_known_are_hidden(void **state)
 		/* It was not percent-encoded. */
 		{"postgres://h/d?password=se&cret&db=1", "postgres://h/d?password=***&***&db=1"},
 		{"http://h/p?token=secret", "http://h/p?***"},
+		{"http://h?auth_file=/a&token_file=/b", "http://h?auth_file=/a&***"},
 		{"http://h/p?secret", "http://h/p?***"},
 		{"redis://h?db", "redis://h?***"},
 		{"http://h/p?pass%77ord=secret", "http://h/p?***"},

@@ -66,7 +66,7 @@ static const struct hx_option options[] = {
 	 NULL},
 	{OPTION_FORM, "form", 0, HX_OPTION_CHOICE, "binary|structured", "of the CloudEvent; binary",
 	 form_choices},
-	{OPTION_STRATEGY, "strategy", 0, HX_OPTION_TEXT, "S",
+	{OPTION_STRATEGY, "strategy", 's', HX_OPTION_TEXT, "S",
 	 "what makes two messages the same; see 'hapax help key'", NULL},
 	{OPTION_INCLUDE, "include", 0, HX_OPTION_TEXT, "PATH", "content: only this; repeatable",
 	 NULL},

@@ -35,15 +35,16 @@ enum form { FORM_YAML, FORM_JSON };
 static const char *const roles[] = {"read", "write", "admin", NULL};
 
 static const struct hx_option options[] = {
-	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "yaml|json", "the form of dump and token",
-	 forms},
+	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "yaml|json",
+	 "dump, token: output format (default: yaml)", forms},
 	{OPTION_SET, "set", 0, HX_OPTION_TEXT, "SETTING=VALUE",
-	 "as an option of serve would: listen.gateway=off", NULL},
-	{OPTION_NAME, "name", 0, HX_OPTION_TEXT, "NAME", "whose token it is: token", NULL},
-	{OPTION_ROLE, "role", 0, HX_OPTION_CHOICE, "read|write|admin", "what it may do: read",
-	 roles},
-	{OPTION_TENANT, "tenant", 0, HX_OPTION_TEXT, "TENANT", "the only one whose keys it may see",
-	 NULL},
+	 "check, dump: override a setting: listen.gateway=off", NULL},
+	{OPTION_NAME, "name", 0, HX_OPTION_TEXT, "NAME",
+	 "token: name of the API token (default: token)", NULL},
+	{OPTION_ROLE, "role", 0, HX_OPTION_CHOICE, "read|write|admin",
+	 "token: what it may do (default: read)", roles},
+	{OPTION_TENANT, "tenant", 0, HX_OPTION_TEXT, "TENANT",
+	 "token: limit it to the keys of one tenant", NULL},
 	{.name = NULL},
 };
 
@@ -106,18 +107,16 @@ static void report_faults(const struct hapax_buf *faults)
 }
 
 /* The named file, or the one that would be read; "" if there is none. */
-static void choose_file(
-	struct hx_invocation *inv, const char **ret_path, char found[HX_CONFIG_PATH_SIZE])
+static void choose_file(const char *named, const char **ret_path, char found[HX_CONFIG_PATH_SIZE])
 {
-	*ret_path = inv->options.operand_count > 1 ? inv->options.operands[1]
-						   : hx_environment("HAPAX_CONFIG");
+	*ret_path = named != NULL ? named : hx_environment("HAPAX_CONFIG");
 	if (*ret_path == NULL && hx_config_find(hx_io_system(), hx_environment, found))
 		*ret_path = found;
 }
 
 static int load(
-	struct hx_invocation *inv, const char **ret_path, char found[HX_CONFIG_PATH_SIZE],
-	struct hx_config **ret_config)
+	struct hx_invocation *inv, const char *named, const char **ret_path,
+	char found[HX_CONFIG_PATH_SIZE], struct hx_config **ret_config)
 {
 	struct hx_config_source source = {.variable = hx_environment};
 	struct sets sets = {.count = 0};
@@ -128,7 +127,7 @@ static int load(
 
 	if (code != HX_EXIT_OK)
 		return code;
-	choose_file(inv, ret_path, found);
+	choose_file(named, ret_path, found);
 	source.path = *ret_path;
 	source.options = sets.options;
 	source.option_count = sets.count;
@@ -219,12 +218,12 @@ static int check_tls(const struct hx_config *config)
 	return code;
 }
 
-static int run_check(struct hx_invocation *inv)
+static int run_check(struct hx_invocation *inv, char **operands, size_t count)
 {
 	char found[HX_CONFIG_PATH_SIZE];
 	struct hx_config *config = NULL;
 	const char *path = NULL;
-	int code = load(inv, &path, found, &config);
+	int code = load(inv, count > 0 ? operands[0] : NULL, &path, found, &config);
 
 	note_variables(inv);
 	if (code == HX_EXIT_OK)
@@ -259,7 +258,7 @@ static int write_text(struct hx_invocation *inv, enum hapax_status status, struc
 	return HX_EXIT_OS;
 }
 
-static int run_dump(struct hx_invocation *inv)
+static int run_dump(struct hx_invocation *inv, char **operands, size_t count)
 {
 	const struct hx_option_value *form = hx_options_get(&inv->options, OPTION_OUTPUT);
 	char found[HX_CONFIG_PATH_SIZE];
@@ -267,7 +266,7 @@ static int run_dump(struct hx_invocation *inv)
 	const char *path = NULL;
 	struct hapax_buf text;
 	enum hapax_status status;
-	int code = load(inv, &path, found, &config);
+	int code = load(inv, count > 0 ? operands[0] : NULL, &path, found, &config);
 
 	if (code != HX_EXIT_OK)
 		return code;
@@ -280,61 +279,83 @@ static int run_dump(struct hx_invocation *inv)
 	return write_text(inv, status, &text);
 }
 
-static int run_schema(struct hx_invocation *inv)
+static int run_schema(struct hx_invocation *inv, char **operands, size_t count)
 {
 	struct hapax_buf text;
 
+	(void)operands;
+	(void)count;
 	hx_buf_init(&text, TEXT_SIZE_MAX);
 	return write_text(inv, hx_config_json_schema(&text), &text);
 }
 
-static int run_token(struct hx_invocation *inv)
+static int run_token(struct hx_invocation *inv, char **operands, size_t count)
 {
 	const struct hx_option_value *form = hx_options_get(&inv->options, OPTION_OUTPUT);
 	const struct hx_option_value *name = hx_options_get(&inv->options, OPTION_NAME);
 	const struct hx_option_value *role = hx_options_get(&inv->options, OPTION_ROLE);
 	const struct hx_option_value *tenant = hx_options_get(&inv->options, OPTION_TENANT);
 
+	(void)operands;
+	(void)count;
 	return hx_config_token(
 		inv, name != NULL ? name->text : "token", role != NULL ? role->text : roles[0],
 		tenant != NULL ? tenant->text : NULL, form != NULL && form->number == FORM_JSON);
 }
 
-static const struct {
-	const char *name;
-	const char *usage;
-	size_t operands_max;
-	int (*run)(struct hx_invocation *inv);
-} actions[] = {
-	{"check", "check [FILE]", 1, run_check},
-	{"dump", "dump [FILE]", 1, run_dump},
-	{"schema", "schema", 0, run_schema},
-	{"token", "token [--name NAME] [--role ROLE] [--tenant TENANT]", 0, run_token},
+static const struct command_exit load_exits[] = {
+	{HX_EXIT_OK, "the configuration is valid"},
+	{HX_EXIT_NO_INPUT, "a file could not be read"},
+	{HX_EXIT_CONFIG, "the configuration is invalid; each error names its place"},
+	{0, NULL},
 };
 
-static int run_config(struct hx_invocation *inv)
-{
-	const char *name = inv->options.operands[0];
-
-	for (size_t i = 0; i < HX_COUNT(actions); i++) {
-		if (strcmp(actions[i].name, name) != 0)
-			continue;
-		if (inv->options.operand_count - 1 <= actions[i].operands_max)
-			return actions[i].run(inv);
-		(void)hx_report_usage(inv->command->name, "there was an argument too many");
-		hx_report_hint("usage: hapax config %s", actions[i].usage);
-		return HX_EXIT_USAGE;
-	}
-	(void)hx_report_usage(inv->command->name, "unknown action '%s'", name);
-	hx_report_hint("there are check, dump, schema and token");
-	return HX_EXIT_USAGE;
-}
-
-static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "it is right; it was printed"},
-	{HX_EXIT_NO_INPUT, "a file could not be read"},
-	{HX_EXIT_CONFIG, "it is not, and each fault was named with its place"},
+static const struct command_exit print_exits[] = {
+	{HX_EXIT_OK, "printed"},
 	{0, NULL},
+};
+
+/* The order in which files are looked for; shared by check and dump. */
+#define WHICH_FILE                                                                                \
+	"\n"                                                                                      \
+	"Without FILE, the file is $HAPAX_CONFIG, or the first hapax.yaml found in\n"             \
+	"$CONFIGURATION_DIRECTORY, $XDG_CONFIG_HOME/hapax, ~/.config/hapax and /etc/hapax.\n"     \
+	"Options override HAPAX_<SECTION>_<SETTING>, which overrides the file, which overrides\n" \
+	"the defaults.\n"
+
+static const struct command_action actions[] = {
+	{.name = "check",
+	 .summary = "report every error in the configuration",
+	 .usage = "[FILE] [--set SETTING=VALUE]...",
+	 .description =
+		 "Reads FILE, the files in conf.d next to it, the environment and --set. Reports every\n"
+		 "error as FILE:LINE:COLUMN. Then reads the certificates that the settings name.\n" WHICH_FILE,
+	 .operands_max = 1,
+	 .exits = load_exits,
+	 .run = run_check},
+	{.name = "dump",
+	 .summary = "print every setting with its effective value",
+	 .usage = "[FILE] [--set SETTING=VALUE]... [-o yaml|json]",
+	 .description =
+		 "Prints every setting with its effective value, in a form that hapax can read again.\n"
+		 "Passwords in URLs are left out.\n" WHICH_FILE,
+	 .operands_max = 1,
+	 .exits = load_exits,
+	 .run = run_dump},
+	{.name = "schema",
+	 .summary = "print a JSON Schema of the configuration file",
+	 .usage = "",
+	 .exits = print_exits,
+	 .run = run_schema},
+	{.name = "token",
+	 .summary = "create an API token",
+	 .usage = "[--name NAME] [--role ROLE] [--tenant TENANT] [-o yaml|json]",
+	 .description =
+		 "Creates an API token for the admin listener. Prints the token once, and the row of\n"
+		 "auth.tokens that accepts it; the row holds a hash, not the token.\n",
+	 .exits = print_exits,
+	 .run = run_token},
+	{.name = NULL},
 };
 
 static const struct command_example examples[] = {
@@ -348,24 +369,13 @@ static const struct command_example examples[] = {
 
 const struct command hx_cmd_config = {
 	.name = "config",
-	.summary = "check a configuration, show what it comes to, make a token",
-	.usage = "check [FILE] | dump [FILE] | schema | token",
+	.summary = "check or print the configuration, or create an API token",
+	.usage = "ACTION [FILE] [OPTION]...",
 	.description =
-		"check reads FILE, what conf.d beside it has, and the environment, and names every\n"
-		"fault as FILE:LINE:COLUMN; then the files of certificates that they name. dump\n"
-		"prints every setting with the value that is in force, in a form that can be read\n"
-		"again, but for passwords in URLs. schema prints a JSON Schema of the file. token\n"
-		"makes a bearer token for the admin door, prints it once, and prints the row of\n"
-		"auth.tokens that knows it.\n"
-		"\n"
-		"Without FILE it is that of HAPAX_CONFIG, else the first hapax.yaml in\n"
-		"$CONFIGURATION_DIRECTORY, $XDG_CONFIG_HOME/hapax, ~/.config/hapax, /etc/hapax.\n"
-		"Options come before HAPAX_<SECTION>_<SETTING>, that before the file, that before\n"
-		"the defaults. The file hapax.yaml that comes with hapax explains every setting.\n",
-	.operands_min = 1,
-	.operands_max = 2,
+		"The configuration belongs to 'hapax serve'. The file hapax.yaml that comes with hapax\n"
+		"documents every setting.\n",
 	.options = options,
-	.exits = exits,
+	.exits = load_exits,
 	.examples = examples,
-	.run = run_config,
+	.actions = actions,
 };

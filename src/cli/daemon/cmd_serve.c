@@ -34,7 +34,7 @@ enum { FAULTS_SIZE_MAX = 64 * 1024 };
 
 static const struct hx_option options[] = {
 	{OPTION_CONFIG, "config", 'c', HX_OPTION_TEXT, "FILE", "YAML; HUP reads it again", NULL},
-	{OPTION_STORE, "store", 's', HX_OPTION_TEXT, "URL", "where records are kept", NULL},
+	{OPTION_STORE, "store", 0, HX_OPTION_TEXT, "URL", "where records are kept", NULL},
 	{OPTION_GATEWAY, "gateway", 0, HX_OPTION_TEXT, "ADDR", "where events come in; off: nowhere",
 	 NULL},
 	{OPTION_PROXY, "proxy", 0, HX_OPTION_TEXT, "ADDR",

@@ -7,11 +7,16 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "cli/frame/action.h"
 #include "cli/frame/report.h"
 #include "base/suggest.h"
 
 const struct command *const hx_commands[] = {
 	&hx_cmd_run,
+#if HX_HAVE_DAEMON
+	&hx_cmd_serve,
+#endif
+	&hx_cmd_consume,
 	&hx_cmd_claim,
 	&hx_cmd_renew,
 	&hx_cmd_complete,
@@ -24,17 +29,15 @@ const struct command *const hx_commands[] = {
 	&hx_cmd_forget,
 	&hx_cmd_keys,
 	&hx_cmd_stats,
-	&hx_cmd_gc,
+	&hx_cmd_key,
+	&hx_cmd_backtest,
+	&hx_cmd_uuid7,
 	&hx_cmd_store,
+	&hx_cmd_gc,
 	&hx_cmd_fsck,
 	&hx_cmd_journal,
 	&hx_cmd_outbox,
-	&hx_cmd_key,
-	&hx_cmd_uuid7,
-	&hx_cmd_backtest,
-	&hx_cmd_consume,
 #if HX_HAVE_DAEMON
-	&hx_cmd_serve,
 	&hx_cmd_config,
 #endif
 	&hx_cmd_demo_upstream,
@@ -75,13 +78,26 @@ static int check_operands(const struct hx_invocation *inv)
 	if (count >= command->operands_min && count <= command->operands_max)
 		return HX_EXIT_OK;
 	if (count < command->operands_min)
-		(void)hx_report_usage(command->name, "an argument was missing");
+		(void)hx_report_usage(command->name, "missing argument");
 	else
 		(void)hx_report_usage(
 			command->name, "unexpected argument '%s'",
 			inv->options.operands[command->operands_max]);
 	hx_report_hint("usage: hapax %s %s", command->name, command->usage);
 	return HX_EXIT_USAGE;
+}
+
+/* Of the action, if the operands before --help name one. */
+static int print_help(struct hx_invocation *inv)
+{
+	const struct command *command = inv->command;
+	const struct command_action *action = NULL;
+
+	if (command->actions != NULL && inv->options.operand_count > 0)
+		action = hx_action_find(command, inv->options.operands[0]);
+	hx_cmd_help_command(
+		&inv->out, action != NULL ? hx_action_as_command(command, action) : command);
+	return hx_out_finish(&inv->out, command->name, HX_EXIT_OK);
 }
 
 int hx_command_run(const struct command *command, int argc, char **argv)
@@ -97,19 +113,14 @@ int hx_command_run(const struct command *command, int argc, char **argv)
 	code = hx_options_parse(
 		command->name, command->options, common, is_wrapper ? HX_OPTIONS_END_AT_OPERAND : 0,
 		argc, argv, &inv.options);
-	if (code == HX_EXIT_OK && inv.options.help) {
-		const struct command *refined =
-			command->refine == NULL ? NULL : command->refine(&inv.options);
-
-		hx_cmd_help_command(&inv.out, refined == NULL ? command : refined);
-		return hx_out_finish(&inv.out, command->name, HX_EXIT_OK);
-	}
+	if (code == HX_EXIT_OK && inv.options.help)
+		return print_help(&inv);
 	if (code == HX_EXIT_OK)
-		code = check_operands(&inv);
+		code = command->actions != NULL ? hx_action_check(&inv) : check_operands(&inv);
 	if (code == HX_EXIT_OK && command->flags & COMMAND_STORE)
 		code = hx_settings_read(&inv);
 	if (code == HX_EXIT_OK)
-		code = command->run(&inv);
+		code = command->actions != NULL ? hx_action_run(&inv) : command->run(&inv);
 	else if (is_wrapper)
 		code = HX_EXIT_WRAPPER;
 	return hx_out_finish(&inv.out, command->name, code);

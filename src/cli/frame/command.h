@@ -55,10 +55,18 @@ typedef int command_run_fn(struct hx_invocation *inv);
 typedef void command_list_fn(struct hx_out *out);
 
 /*
- * The command that --help describes, given the operands before it, or NULL. Borrowed until the next
- * call.
+ * What `hapax COMMAND ACTION` does (action.h). operands are those after the action's name.
  */
-typedef const struct command *command_refine_fn(const struct hx_options *options);
+struct command_action {
+	const char *name;
+	const char *summary;     /* as in struct command; the same for the next two */
+	const char *usage;       /* what follows the action's name */
+	const char *description; /* NULL: the summary says it all */
+	size_t operands_min;
+	size_t operands_max;
+	const struct command_exit *exits;
+	int (*run)(struct hx_invocation *inv, char **operands, size_t count);
+};
 
 struct command {
 	const char *name;
@@ -73,7 +81,7 @@ struct command {
 	const struct command_exit *exits;       /* its own, ascending; ends with a NULL meaning */
 	const struct command_example *examples; /* ends with a NULL line */
 	command_run_fn *run;
-	command_refine_fn *refine; /* NULL: one help text for all operands */
+	const struct command_action *actions; /* instead of run; ends without a name; NULL: none */
 };
 
 extern const struct command hx_cmd_backtest;

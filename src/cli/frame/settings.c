@@ -30,17 +30,20 @@ static const char *const formats[] = {"text", "json", NULL};
 
 const struct hx_option hx_common_options[] = {
 	{HX_OPTION_STORE, "store", 0, HX_OPTION_TEXT, "URL",
-	 "where the records are: sqlite:FILE, file:DIR", NULL},
+	 "sqlite:FILE, file:DIR, redis://HOST, postgres://HOST/DB,\n"
+	 "redis+cluster://HOST, http://HOST:8099 or memory:\n"
+	 "(default: sqlite:$XDG_STATE_HOME/hapax/hapax.db)",
+	 NULL},
 	{HX_OPTION_SERVER, "server", 0, HX_OPTION_TEXT, "URL",
-	 "the daemon that has them: http://HOST:8099", NULL},
-	{HX_OPTION_TOKEN_FILE, "token-file", 0, HX_OPTION_TEXT, "FILE",
-	 "with the token for the daemon", NULL},
+	 "use the store of a daemon: http://HOST:8099", NULL},
+	{HX_OPTION_AUTH_FILE, "auth-file", 0, HX_OPTION_TEXT, "FILE",
+	 "read the API token for --server from FILE", NULL},
 	{HX_OPTION_SCOPE, "scope", 0, HX_OPTION_TEXT, "TENANT/GROUP",
-	 "which keys are meant; TENANT alone is TENANT/default", NULL},
+	 "scope of the key (default: default/default)", NULL},
 	{HX_OPTION_TTL, "ttl", 0, HX_OPTION_TEXT, "D",
-	 "how long a new key is kept: 90s, 24h, 7d, forever", NULL},
-	{HX_OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
-	 formats},
+	 "how long to remember a finished key (default: 24h)", NULL},
+	{HX_OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json",
+	 "output format (default: text)", formats},
 	{.name = NULL},
 };
 
@@ -113,9 +116,9 @@ static int choose_store(struct hx_invocation *inv, const char **ret_url)
 	return HX_EXIT_OK;
 }
 
-static bool has_token_file(const char *url)
+static bool has_auth_file(const char *url)
 {
-	return strstr(url, "?token_file=") != NULL || strstr(url, "&token_file=") != NULL;
+	return strstr(url, "?auth_file=") != NULL || strstr(url, "&auth_file=") != NULL;
 }
 
 /*
@@ -123,10 +126,10 @@ static bool has_token_file(const char *url)
  * the URL overrides the variable. If the URL is an operand, of which there may be two, it also
  * overrides the option.
  */
-static int add_token_file(struct hx_invocation *inv, bool is_operand)
+static int add_auth_file(struct hx_invocation *inv, bool is_operand)
 {
-	const struct hx_option_value *option = hx_options_get(&inv->options, HX_OPTION_TOKEN_FILE);
-	const char *path = option != NULL ? option->text : hx_environment("HAPAX_TOKEN_FILE");
+	const struct hx_option_value *option = hx_options_get(&inv->options, HX_OPTION_AUTH_FILE);
+	const char *path = option != NULL ? option->text : hx_environment("HAPAX_AUTH_FILE");
 	char *url = inv->settings.store_url;
 	size_t size = strlen(url);
 	struct hapax_buf text;
@@ -134,10 +137,10 @@ static int add_token_file(struct hx_invocation *inv, bool is_operand)
 
 	if (!is_server_url(url) || path == NULL)
 		return HX_EXIT_OK;
-	if (has_token_file(url) && (is_operand || option == NULL))
+	if (has_auth_file(url) && (is_operand || option == NULL))
 		return HX_EXIT_OK;
 	hx_buf_init(&text, sizeof(inv->settings.store_url) - 1 - size);
-	if (hx_buf_printf(&text, "%ctoken_file=", strchr(url, '?') != NULL ? '&' : '?') !=
+	if (hx_buf_printf(&text, "%cauth_file=", strchr(url, '?') != NULL ? '&' : '?') !=
 		    HAPAX_OK ||
 	    hx_percent_encode(&text, hapax_bytes_from_text(path)) != HAPAX_OK)
 		code = hx_report_usage(inv->command->name, "the path of the token is too long");
@@ -164,7 +167,7 @@ static int read_store(struct hx_invocation *inv)
 			inv->command->name, "the store's URL was longer than %zu bytes",
 			sizeof(inv->settings.store_url) - 1);
 	memcpy(inv->settings.store_url, url, strlen(url) + 1);
-	return add_token_file(inv, false);
+	return add_auth_file(inv, false);
 }
 
 static int read_scope(struct hx_invocation *inv)
@@ -261,10 +264,10 @@ static void note_unused(const struct hx_invocation *inv)
 	if (!(flags & COMMAND_TTL) && hx_options_get(&inv->options, HX_OPTION_TTL) != NULL)
 		hx_report(
 			inv->command->name, "note: --ttl changes nothing here: no record is made");
-	if (hx_options_get(&inv->options, HX_OPTION_TOKEN_FILE) != NULL && !uses_server(inv))
+	if (hx_options_get(&inv->options, HX_OPTION_AUTH_FILE) != NULL && !uses_server(inv))
 		hx_report(
 			inv->command->name,
-			"note: --token-file changes nothing here: the store is no daemon");
+			"note: --auth-file changes nothing here: the store is no daemon");
 }
 
 int hx_settings_read(struct hx_invocation *inv)
@@ -384,7 +387,7 @@ int hx_settings_open_url(
 				sizeof(settings->store_url) - 1);
 		memcpy(settings->store_url, url, strlen(url) + 1);
 		settings->store_is_default = false;
-		code = add_token_file(inv, true);
+		code = add_auth_file(inv, true);
 	}
 	return code == HX_EXIT_OK ? hx_settings_open(inv, mode, ret_store) : code;
 }

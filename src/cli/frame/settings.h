@@ -20,7 +20,7 @@ struct hx_invocation;
 enum hx_common_option {
 	HX_OPTION_STORE = HX_OPTION_COMMON,
 	HX_OPTION_SERVER,
-	HX_OPTION_TOKEN_FILE,
+	HX_OPTION_AUTH_FILE,
 	HX_OPTION_SCOPE,
 	HX_OPTION_TTL,
 	HX_OPTION_OUTPUT,
@@ -61,7 +61,7 @@ int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_
 
 /*
  * The same for the store of an operand, instead of the settings' own; NULL: their own. A daemon
- * gets the token of --token-file unless the URL has one.
+ * gets the token of --auth-file unless the URL has one.
  */
 int hx_settings_open_url(
 	struct hx_invocation *inv, const char *url, enum hx_open mode,

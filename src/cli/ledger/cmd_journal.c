@@ -264,57 +264,61 @@ static int run_reconcile(struct hx_invocation *inv, char **urls, size_t count)
 
 /* ------------------------------------------------------------------ the command */
 
-static int run_journal(struct hx_invocation *inv)
-{
-	const char *name = inv->options.operands[0];
-	char **urls = inv->options.operands + 1;
-	size_t count = inv->options.operand_count - 1;
-	bool is_list = strcmp(name, "list") == 0;
-
-	if (!is_list && strcmp(name, "reconcile") != 0) {
-		(void)hx_report_usage(inv->command->name, "unknown action '%s'", name);
-		hx_report_hint("there are list and reconcile");
-		return HX_EXIT_USAGE;
-	}
-	if (count == 0 || (is_list && count > 1)) {
-		(void)hx_report_usage(
-			inv->command->name, "%s",
-			count == 0 ? "the journal's URL was missing" : "list takes one journal");
-		hx_report_hint(
-			"usage: hapax journal %s",
-			is_list ? "list JOURNAL" : "reconcile JOURNAL...");
-		return HX_EXIT_USAGE;
-	}
-	return is_list ? run_list(inv, urls, count) : run_reconcile(inv, urls, count);
-}
-
-static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "it was listed or reconciled, whatever was found"},
-	{HX_EXIT_SIGNAL, "and above: a signal ended it between two journals (130 INT, 143 TERM)"},
+static const struct command_exit list_exits[] = {
+	{HX_EXIT_OK, "the journal was listed"},
+	{HX_EXIT_SIGNAL, "and above: a signal stopped it (130: INT, 143: TERM)"},
 	{0, NULL},
 };
 
+static const struct command_exit reconcile_exits[] = {
+	{HX_EXIT_OK, "every journal was reconciled, with or without conflicts"},
+	{HX_EXIT_SIGNAL, "and above: a signal stopped it between journals (130: INT, 143: TERM)"},
+	{0, NULL},
+};
+
+static const struct command_action actions[] = {
+	{.name = "list",
+	 .summary = "list the keys in a journal",
+	 .usage = "JOURNAL [OPTION]...",
+	 .description =
+		 "Lists the keys that ran while the store was unavailable and that have not been\n"
+		 "reconciled. JOURNAL is the URL in the setting store.journal of the daemon.\n",
+	 .operands_min = 1,
+	 .operands_max = 1,
+	 .exits = list_exits,
+	 .run = run_list},
+	{.name = "reconcile",
+	 .summary = "move the keys of journals to the store, and report conflicts",
+	 .usage = "JOURNAL... [OPTION]...",
+	 .description =
+		 "Records the keys of each journal in the store as done, and reports what became of\n"
+		 "each key: kept, ran twice, ran with a different payload, failed, or left for later.\n"
+		 "It is safe to repeat. A daemon reconciles its own journal when the store is\n"
+		 "available again; use this for daemons that did not return.\n",
+	 .operands_min = 1,
+	 .operands_max = JOURNALS_MAX,
+	 .exits = reconcile_exits,
+	 .run = run_reconcile},
+	{.name = NULL},
+};
+
 static const struct command_example examples[] = {
-	{"hapax journal list sqlite:journal.db", "what was let through"},
+	{"hapax journal list sqlite:journal.db", "the keys that ran during an outage"},
 	{"hapax journal reconcile sqlite:a.db sqlite:b.db --store \"$HAPAX_STORE\"",
-	 "write two nodes' journals into the store, and see what ran twice"},
+	 "move the keys of two daemons to the store; see which ran twice"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_journal = {
 	.name = "journal",
-	.summary = "list and reconcile what ran while the store was away",
-	.usage = "list JOURNAL | reconcile JOURNAL...",
+	.summary = "list and reconcile what ran while the store was unavailable",
+	.usage = "ACTION JOURNAL... [OPTION]...",
 	.description =
-		"A node that goes on while its store is away writes down in a journal what it let\n"
-		"through, and reconciles it by itself when the store is back. For nodes that did\n"
-		"not come back, reconcile does it: it writes what their journals hold into the\n"
-		"store as done, and says of each key whether it was kept, ran twice, had another\n"
-		"payload, failed, or has to wait. It may be repeated.\n",
+		"A daemon with 'on_store_failure: continue' records the keys that it runs while its\n"
+		"store is unavailable in a journal, and reconciles them when the store is available\n"
+		"again.\n",
 	.flags = COMMAND_STORE | COMMAND_STORE_OPERANDS,
-	.operands_min = 1,
-	.operands_max = JOURNALS_MAX + 1,
-	.exits = exits,
+	.exits = list_exits,
 	.examples = examples,
-	.run = run_journal,
+	.actions = actions,
 };

@@ -326,80 +326,84 @@ static int run_migrate(struct hx_invocation *inv, char **operands, size_t count)
 
 /* ------------------------------------------------------------------ the command */
 
-static const struct {
-	const char *name;
-	const char *usage;
-	size_t operands_min;
-	size_t operands_max;
-	int (*run)(struct hx_invocation *inv, char **operands, size_t count);
-} actions[] = {
-	{"info", "info [URL]", 0, 1, run_info},
-	{"copy", "copy SOURCE TARGET", 2, 2, run_copy},
-	{"migrate", "migrate [URL]", 0, 1, run_migrate},
-	{"restored", "restored [URL]", 0, 1, run_restored},
-};
-
-static int run_store(struct hx_invocation *inv)
-{
-	const char *name = inv->options.operands[0];
-	size_t count = inv->options.operand_count - 1;
-
-	for (size_t i = 0; i < HX_COUNT(actions); i++) {
-		if (strcmp(actions[i].name, name) != 0)
-			continue;
-		if (count >= actions[i].operands_min && count <= actions[i].operands_max)
-			return actions[i].run(inv, inv->options.operands + 1, count);
-		(void)hx_report_usage(
-			inv->command->name, "%s",
-			count < actions[i].operands_min ? "an argument was missing"
-							: "there was an argument too many");
-		hx_report_hint("usage: hapax store %s", actions[i].usage);
-		return HX_EXIT_USAGE;
-	}
-	(void)hx_report_usage(inv->command->name, "unknown action '%s'", name);
-	hx_report_hint("there are info, copy, migrate and restored");
-	return HX_EXIT_USAGE;
-}
-
-static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "it was shown, copied, migrated, noted"},
-	{HX_EXIT_SIGNAL, "and above: a signal ended the copy (130 INT, 143 TERM)"},
+static const struct command_exit done_exits[] = {
+	{HX_EXIT_OK, "done"},
 	{0, NULL},
 };
 
+static const struct command_exit copy_exits[] = {
+	{HX_EXIT_OK, "every record was copied"},
+	{HX_EXIT_SIGNAL, "and above: a signal stopped the copy (130: INT, 143: TERM)"},
+	{0, NULL},
+};
+
+static const struct command_exit exits[] = {
+	{HX_EXIT_OK, "done"},
+	{HX_EXIT_SIGNAL, "and above: a signal stopped a copy (130: INT, 143: TERM)"},
+	{0, NULL},
+};
+
+static const struct command_action actions[] = {
+	{.name = "info",
+	 .summary = "show the kind, guarantees and contents of a store",
+	 .usage = "[URL] [OPTION]...",
+	 .description =
+		 "Shows what kind of store it is, what it guarantees and how much it holds. For a\n"
+		 "file: store, also its segments, how much of them is live, its marks and how it was\n"
+		 "closed. A damaged store does not open: see 'hapax help fsck'.\n",
+	 .operands_max = 1,
+	 .exits = done_exits,
+	 .run = run_info},
+	{.name = "copy",
+	 .summary = "copy every record to another, empty store",
+	 .usage = "SOURCE TARGET [OPTION]...",
+	 .description =
+		 "Copies every record that has not expired to another store, of any kind, which must\n"
+		 "be empty. Records keep their tokens, so that work in progress can be completed\n"
+		 "there; new tokens start 2^40 above the last one. Stop the users of the source first.\n"
+		 "\n"
+		 "If a store is a daemon, its API token is read from --auth-file, or from the file in\n"
+		 "its URL: http://HOST:8099?auth_file=FILE.\n",
+	 .operands_min = 2,
+	 .operands_max = 2,
+	 .exits = copy_exits,
+	 .run = run_copy},
+	{.name = "migrate",
+	 .summary = "create or update the tables of a PostgreSQL store",
+	 .usage = "[URL] [OPTION]...",
+	 .description =
+		 "Creates the tables in a PostgreSQL database, or updates them, in one transaction.\n"
+		 "Opening a store never changes a database. Run this as the role that must own the\n"
+		 "tables.\n",
+	 .operands_max = 1,
+	 .exits = done_exits,
+	 .run = run_migrate},
+	{.name = "restored",
+	 .summary = "record that a backup was restored",
+	 .usage = "[URL] [OPTION]...",
+	 .description =
+		 "Raises the tokens of a store by 2^40. A restored backup does not know the tokens\n"
+		 "that were issued after it was made: without this step, they would be issued again.\n",
+	 .operands_max = 1,
+	 .exits = done_exits,
+	 .run = run_restored},
+	{.name = NULL},
+};
+
 static const struct command_example examples[] = {
-	{"hapax store info", "what the store is, holds and promises"},
-	{"hapax store copy \"$HAPAX_STORE\" sqlite:copy.db", "all records into a new store"},
-	{"hapax store migrate", "make the tables in a database, or renew them"},
-	{"hapax store restored", "after a backup was put back"},
+	{"hapax store info", "what the store is, guarantees and holds"},
+	{"hapax store copy \"$HAPAX_STORE\" sqlite:copy.db", "copy all records to a new store"},
+	{"hapax store migrate", "create the tables in a database, or update them"},
+	{"hapax store restored", "after a backup was restored"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_store = {
 	.name = "store",
-	.summary = "show, copy or migrate a store, or note that a backup was restored",
-	.usage = "info [URL] | copy SOURCE TARGET | migrate [URL] | restored [URL]",
-	.description =
-		"info shows what kind of store it is, what it promises and how much it holds; of a\n"
-		"file: store also its segments, how much of them lives, its marks, and how it was\n"
-		"left. A damaged one does not open: see hapax fsck.\n"
-		"\n"
-		"copy writes every record that has not expired into another store, of any kind,\n"
-		"which must be empty. Records keep their tokens, so that work in progress can be\n"
-		"completed there; new tokens begin 2^40 above. Stop the users of the source first.\n"
-		"Where a store is a daemon, its API token is read from --token-file, or from the\n"
-		"file that its URL names: http://HOST:8099?token_file=FILE.\n"
-		"\n"
-		"migrate makes the ledger's tables in a PostgreSQL database, or brings them up to\n"
-		"date, in one transaction. Opening a store does not change somebody's database. Run\n"
-		"it as the role that shall own them.\n"
-		"\n"
-		"restored lets tokens go on 2^40 above the last one. A restored backup has forgotten\n"
-		"the tokens that were given out since: without this they would be given out again.\n",
+	.summary = "show, copy or migrate a store, or record a restored backup",
+	.usage = "ACTION [ARGUMENT]... [OPTION]...",
 	.flags = COMMAND_STORE | COMMAND_STORE_OPERANDS,
-	.operands_min = 1,
-	.operands_max = 3,
 	.exits = exits,
 	.examples = examples,
-	.run = run_store,
+	.actions = actions,
 };

@@ -9,7 +9,7 @@
 #include "cli/outbox/cmd_outbox.h"
 #include "cli/frame/report.h"
 
-/* Read every --header NAME=VALUE. */
+/* Read every --header NAME:VALUE; blanks after the colon do not count. */
 static int read_headers(
 	const struct hx_invocation *inv, struct hapax_field fields[HAPAX_OUTBOX_HEADERS_MAX],
 	size_t *ret_count)
@@ -18,21 +18,23 @@ static int read_headers(
 
 	for (size_t i = 0; i < inv->options.count; i++) {
 		const struct hx_option_value *value = &inv->options.values[i];
-		const char *equals;
+		const char *colon, *text;
 
 		if (value->option->id != HX_OUTBOX_HEADER)
 			continue;
-		equals = strchr(value->text, '=');
-		if (equals == NULL || equals == value->text)
+		colon = strchr(value->text, ':');
+		if (colon == NULL || colon == value->text)
 			return hx_report_usage(
-				inv->command->name, "'%s' is not NAME=VALUE", value->text);
+				inv->command->name, "--header: '%s' is not NAME:VALUE",
+				value->text);
 		if (count == HAPAX_OUTBOX_HEADERS_MAX)
 			return hx_report_usage(
-				inv->command->name, "there are more than %d headers",
+				inv->command->name, "too many headers: the limit is %d",
 				HAPAX_OUTBOX_HEADERS_MAX);
+		text = colon + 1 + strspn(colon + 1, " ");
 		fields[count].name =
-			(struct hapax_bytes){value->text, (size_t)(equals - value->text)};
-		fields[count++].value = hapax_bytes_from_text(equals + 1);
+			(struct hapax_bytes){value->text, (size_t)(colon - value->text)};
+		fields[count++].value = hapax_bytes_from_text(text);
 	}
 	*ret_count = count;
 	return HX_EXIT_OK;

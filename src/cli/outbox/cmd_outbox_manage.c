@@ -80,12 +80,14 @@ int hx_outbox_retry(struct hx_invocation *inv, char **operands, size_t count)
 	bool is_all = hx_options_get(&inv->options, HX_OUTBOX_ALL) != NULL;
 
 	if ((count > 0) + (key != NULL) + is_all > 1)
-		return hx_report_usage(inv->command->name, "of ids, --key and --all one is enough");
+		return hx_report_usage(
+			inv->command->name,
+			"give IDs, --ordering-key or --all, not several of them");
 	if (count > 0)
 		return for_each(inv, "retried", (const char *const *)operands, count, retry_id);
 	if (!is_all && (key == NULL || key[0] == '\0')) {
-		(void)hx_report_usage(inv->command->name, "no event was named");
-		hx_report_hint("give ids, --key TEXT for an ordering key, or --all");
+		(void)hx_report_usage(inv->command->name, "missing argument: which events");
+		hx_report_hint("give IDs, --ordering-key TEXT or --all");
 		return HX_EXIT_USAGE;
 	}
 	return for_each(inv, "retried", &key, 1, is_all ? retry_all : retry_key);
@@ -93,12 +95,7 @@ int hx_outbox_retry(struct hx_invocation *inv, char **operands, size_t count)
 
 int hx_outbox_park(struct hx_invocation *inv, char **operands, size_t count)
 {
-	if (count > 0)
-		return for_each(
-			inv, "parked", (const char *const *)operands, count, hapax_outbox_park);
-	(void)hx_report_usage(inv->command->name, "no event was named");
-	hx_report_hint("usage: hapax outbox park ID... --db URL");
-	return HX_EXIT_USAGE;
+	return for_each(inv, "parked", (const char *const *)operands, count, hapax_outbox_park);
 }
 
 int hx_outbox_purge(struct hx_invocation *inv, char **operands, size_t count)

@@ -46,7 +46,7 @@ static int read_options(const struct hx_invocation *inv, struct hapax_relay_opti
 	int code = hx_outbox_duration(inv, HX_OUTBOX_LEASE, &options->lease_ms);
 
 	if (code == HX_EXIT_OK)
-		code = hx_outbox_duration(inv, HX_OUTBOX_RETRY, &options->retry_ms);
+		code = hx_outbox_duration(inv, HX_OUTBOX_BACKOFF, &options->retry_ms);
 	if (code != HX_EXIT_OK)
 		return code;
 	options->sink = hx_outbox_text(inv, HX_OUTBOX_TO);
@@ -63,7 +63,7 @@ static int read_options(const struct hx_invocation *inv, struct hapax_relay_opti
 		options->attempts_max =
 			attempts->number > UINT32_MAX ? UINT32_MAX : (unsigned)attempts->number;
 	options->source = hx_outbox_text(inv, HX_OUTBOX_SOURCE);
-	options->is_finite = hx_options_get(&inv->options, HX_OUTBOX_DRAIN) != NULL;
+	options->is_finite = hx_options_get(&inv->options, HX_OUTBOX_UNTIL_EMPTY) != NULL;
 	options->report = on_report;
 	options->stop = on_stop;
 	return HX_EXIT_OK;

@@ -20,7 +20,7 @@
 
 static const struct hx_option options[] = {
 	{HX_RUN_OPTION_KEY, "key", 'k', HX_OPTION_TEXT, "K", "what must happen once", NULL},
-	{HX_RUN_OPTION_KEY_FROM, "key-from", 0, HX_OPTION_TEXT, "F",
+	{HX_RUN_OPTION_STRATEGY, "strategy", 's', HX_OPTION_TEXT, "S",
 	 "args, stdin, file:PATH, or a strategy of 'hapax key'", NULL},
 	{HX_RUN_OPTION_WAIT, "wait", 'w', HX_OPTION_MAYBE, "T",
 	 "wait for a run in progress, at most T; then its output", NULL},
@@ -224,11 +224,11 @@ static const struct command_exit exits[] = {
 static const struct command_example examples[] = {
 	{"hapax run --key report-2026-11-15 -- echo 'made the report'",
 	 "the second time it only shows the output again"},
-	{"hapax run --key-from 'template:backup-{date:%Y-%m-%d}' -- echo 'backed up'",
+	{"hapax run --strategy 'template:backup-{date:%Y-%m-%d}' -- echo 'backed up'",
 	 "once a day, however often cron or a person starts it"},
 	{"hapax run --key import-7 --wait=10m --timeout 1h --on-lapse park -- echo imported",
 	 "wait for whoever is at it; if it ends in the dark, ask a person"},
-	{"echo '{\"id\":17}' | hapax run --key-from field:id --fingerprint stdin -- cat",
+	{"echo '{\"id\":17}' | hapax run --strategy field:id --fingerprint stdin -- cat",
 	 "the key stands in the message"},
 	{NULL, NULL},
 };

@@ -35,7 +35,7 @@ static int make_strategy(const char *command, const char *text, struct hapax_key
 	options.flags = HAPAX_KEY_RELATIVE | HAPAX_KEY_NO_FINGERPRINT;
 	if (hapax_key_strategy_new(text, &options, ret, &err) == HAPAX_OK)
 		return HX_EXIT_OK;
-	(void)hx_report_usage(command, "--key-from: %s", err.message);
+	(void)hx_report_usage(command, "--strategy: %s", err.message);
 	hx_report_hint("args, stdin, file:PATH, or a strategy of 'hapax help key'");
 	return HX_EXIT_USAGE;
 }
@@ -46,7 +46,7 @@ int hx_cmd_run_key_needs_stdin(const char *command, const char *text, bool *ret)
 	int code;
 
 	if (strcmp(text, "file:-") == 0)
-		return hx_report_usage(command, "--key-from: '-' is no file; write stdin");
+		return hx_report_usage(command, "--strategy: '-' is no file; write stdin");
 	*ret = strcmp(text, "stdin") == 0;
 	if (*ret || strcmp(text, "args") == 0 || is_file(text))
 		return HX_EXIT_OK;
@@ -121,7 +121,7 @@ static int make_by_strategy(
 	hx_event_reader_done(&reader);
 	if (status == HAPAX_OK)
 		return HX_EXIT_OK;
-	hx_report(command, "--key-from: %s", err.message);
+	hx_report(command, "--strategy: %s", err.message);
 	return HX_EXIT_DATA;
 }
 

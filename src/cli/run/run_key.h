@@ -11,7 +11,7 @@
 
 #include "cli/run/run_stdin.h"
 
-/* Does --key-from with this text read standard input? HX_EXIT_USAGE after a message. */
+/* Does --strategy with this text read standard input? HX_EXIT_USAGE after a message. */
 int hx_cmd_run_key_needs_stdin(const char *command, const char *text, bool *ret);
 
 /*

@@ -151,11 +151,11 @@ static int read_max_result(struct hx_invocation *inv, struct hx_cmd_run_plan *pl
 static int check_key(const struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
 	const char *key = text_of(inv, HX_RUN_OPTION_KEY);
-	const char *from = text_of(inv, HX_RUN_OPTION_KEY_FROM);
+	const char *from = text_of(inv, HX_RUN_OPTION_STRATEGY);
 	const char *name = inv->command->name;
 
 	if (key != NULL && from != NULL)
-		return hx_report_usage(name, "--key and --key-from were both given");
+		return hx_report_usage(name, "--key and --strategy were both given");
 	if (key == NULL && from == NULL) {
 		(void)hx_report_usage(name, "--key was missing: what must happen once?");
 		hx_report_hint("hapax run --key report-2026-11-15 -- make report");
@@ -169,7 +169,7 @@ static int read_key(
 	const struct hx_invocation *inv, struct hx_cmd_run_plan *plan,
 	const struct hx_cmd_run_stdin *input)
 {
-	const char *from = text_of(inv, HX_RUN_OPTION_KEY_FROM);
+	const char *from = text_of(inv, HX_RUN_OPTION_STRATEGY);
 	int code;
 
 	if (from == NULL)
@@ -202,7 +202,7 @@ static int read_identity(const struct hx_invocation *inv, struct hx_cmd_run_plan
 	enum hx_cmd_run_fingerprint kind = print != NULL
 		? (enum hx_cmd_run_fingerprint)print->number
 		: HX_RUN_FINGERPRINT_ARGS;
-	const char *from = text_of(inv, HX_RUN_OPTION_KEY_FROM);
+	const char *from = text_of(inv, HX_RUN_OPTION_STRATEGY);
 	struct hx_cmd_run_stdin input = {.copy = -1};
 	bool key_needs = false;
 	int code = HX_EXIT_OK;

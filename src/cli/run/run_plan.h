@@ -15,7 +15,7 @@
 
 enum hx_run_option {
 	HX_RUN_OPTION_KEY = 1,
-	HX_RUN_OPTION_KEY_FROM,
+	HX_RUN_OPTION_STRATEGY,
 	HX_RUN_OPTION_WAIT,
 	HX_RUN_OPTION_TIMEOUT,
 	HX_RUN_OPTION_KILL_AFTER,
@@ -46,7 +46,7 @@ enum { HX_RUN_EXIT_CODES = 256 };
 struct hx_cmd_run_plan {
 	const char *const *argv; /* the command; ends with NULL */
 	struct hapax_bytes key;  /* points into argv or made */
-	struct hapax_key made;   /* by --key-from */
+	struct hapax_key made;   /* by --strategy */
 	bool has_fingerprint;
 	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
 	int stdin_fd;  /* the command's input, if we had to read it first; -1: ours */

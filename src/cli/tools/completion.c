@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const struct hx_option help_option = {
-	.name = "help", .letter = 'h', .kind = HX_OPTION_FLAG, .summary = "what it does"};
+	.name = "help", .letter = 'h', .kind = HX_OPTION_FLAG, .summary = "show help"};
 
 void hx_completion_each_option(
 	struct hx_out *out, const struct command *command, hx_completion_option_fn *each)
@@ -44,10 +44,10 @@ static void write_choices(struct hx_out *out, const struct hx_option *option)
 		hx_out_printf(out, "%s%s", i > 0 ? " " : "", option->choices[i]);
 }
 
-/* Write text in single quotes; characters in special get a backslash. */
+/* Write the first line of text in single quotes; characters in special get a backslash. */
 static void write_quoted(struct hx_out *out, const char *text, const char *special)
 {
-	for (; *text != '\0'; text++) {
+	for (; *text != '\0' && *text != '\n'; text++) {
 		if (*text == '\'')
 			hx_out_text(out, "'\\''");
 		else if (strchr(special, *text) != NULL)

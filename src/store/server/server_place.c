@@ -10,7 +10,7 @@
 #include "wire/url.h"
 
 static const struct hx_url_option rows[] = {
-	{"token_file", HX_URL_TEXT, "FILE", HX_URL_MEMBER(struct hx_server_place, token_file)},
+	{"auth_file", HX_URL_TEXT, "FILE", HX_URL_MEMBER(struct hx_server_place, auth_file)},
 	{"ca", HX_URL_TLS_FILE(struct hx_server_place, authority_file)},
 	{"cert", HX_URL_TLS_FILE(struct hx_server_place, certificate_file)},
 	{"key", HX_URL_TLS_FILE(struct hx_server_place, key_file)},
@@ -27,7 +27,7 @@ static enum hapax_status read_host(
 	if (url->user.data != NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the URL has a user: a token stands in a file, ?token_file=FILE");
+			"the URL has a user: a token stands in a file, ?auth_file=FILE");
 	if (url->hosts.size >= sizeof(place->authority) ||
 	    !hx_endpoint_from_host(
 		    url->hosts, place->is_tls ? 443 : HX_SERVER_PORT, &place->endpoint))
@@ -86,11 +86,11 @@ enum hapax_status hx_server_token_read(
 	enum hapax_status status;
 
 	ret_token[0] = '\0';
-	if (place->token_file[0] == '\0')
+	if (place->auth_file[0] == '\0')
 		return HAPAX_OK;
 	hx_buf_init(&text, HX_SERVER_TOKEN_SIZE);
 	status = hx_io_read_all(
-		hx_io_system(), place->token_file, HX_SERVER_TOKEN_SIZE - 1, &text, err);
+		hx_io_system(), place->auth_file, HX_SERVER_TOKEN_SIZE - 1, &text, err);
 	while (text.size > 0 &&
 	       (text.data[text.size - 1] == '\n' || text.data[text.size - 1] == '\r'))
 		text.size--;
@@ -98,11 +98,11 @@ enum hapax_status hx_server_token_read(
 		if (text.data[i] <= ' ' || text.data[i] >= 0x7f)
 			status = hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"\"%s\" holds no token: one line of text", place->token_file);
+				"\"%s\" holds no token: one line of text", place->auth_file);
 	}
 	if (status == HAPAX_OK && text.size == 0)
 		status = hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "\"%s\" is empty", place->token_file);
+			err, HAPAX_ERR_INVALID, 0, "\"%s\" is empty", place->auth_file);
 	if (status == HAPAX_OK) {
 		memcpy(ret_token, text.data, text.size);
 		ret_token[text.size] = '\0';

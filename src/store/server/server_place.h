@@ -2,9 +2,9 @@
 /*
  * server_place.h - the URL of a daemon: its address and our credentials.
  *
- *	http://HOST[:PORT][/PREFIX][?token_file=FILE]
- *	https://HOST[:PORT][/PREFIX][?token_file=FILE&ca=FILE&cert=FILE&key=FILE]
- *	http+unix:PATH[?token_file=FILE]
+ *	http://HOST[:PORT][/PREFIX][?auth_file=FILE]
+ *	https://HOST[:PORT][/PREFIX][?auth_file=FILE&ca=FILE&cert=FILE&key=FILE]
+ *	http+unix:PATH[?auth_file=FILE]
  *
  * Values are percent-decoded. A URL never contains the API token, because process lists and logs
  * show URLs.
@@ -32,7 +32,7 @@ struct hx_server_place {
 	struct hx_endpoint endpoint;
 	char authority[HX_HOST_SIZE_MAX + 16]; /* for Host */
 	char prefix[HX_SERVER_PREFIX_SIZE];    /* before /api/v1; "" or "/base" */
-	char token_file[HX_SERVER_PATH_SIZE];  /* "": none; the same for the next */
+	char auth_file[HX_SERVER_PATH_SIZE];  /* "": none; the same for the next */
 	char authority_file[HX_SERVER_PATH_SIZE];
 	char certificate_file[HX_SERVER_PATH_SIZE];
 	char key_file[HX_SERVER_PATH_SIZE];
