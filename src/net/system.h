@@ -73,7 +73,7 @@ struct hx_net_ops {
 	/* Remove the name of a unix socket. Absent is fine; -ENOTSOCK: not a socket. */
 	int (*unlink)(void *context, const char *path);
 
-	/* A poller watches descriptors, level-triggered. ready 0 keeps only ERROR and END away. */
+	/* A poller watches descriptors, level-triggered. ready 0: only ERROR is reported. */
 	int (*poller_open)(void *context);
 	int (*poller_add)(void *context, int poller, int fd, unsigned ready, void *data);
 	int (*poller_change)(void *context, int poller, int fd, unsigned ready, void *data);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_set.c - commands that write values: SET and its variants, GETDEL, DEL, DELEX.
+ * cmd_set.c - commands that write values: SET and its variants, GETDEL, DEL.
  *
  * A value is the result of a record that set made. A time to live is relative to the store's clock;
  * a point in time becomes relative when the command is read.

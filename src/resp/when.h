@@ -2,7 +2,7 @@
 /*
  * when.h - EX, PX, EXAT and PXAT: when a value expires, as commands specify it.
  *
- * Threads: as command.h.
+ * Threads: as resp_command.h.
  */
 #ifndef HX_RESP_WHEN_H
 #define HX_RESP_WHEN_H
