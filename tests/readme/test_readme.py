@@ -1,199 +1,125 @@
-"""The README's commands, run, with the answers that it prints: those that need nothing but this machine."""
+"""README.md, typed from its first example to its last in one shell, with the answers that it prints.
 
-import contextlib
-import json
+The shell has a network of its own, so that every port is the one that the README names, and a Redis and a PostgreSQL
+as a reader has them: on localhost:6379, and where psql finds it.
+"""
+
 import os
 import pathlib
 import re
-import shlex
 import shutil
+import subprocess
 
+import network
 import transcript
-from daemon import DemoUpstream, Process, log_line
-from harness import Skip, expect
+from harness import PROGRAM, ROOT, Skip, expect, is_sanitized, until
 
 DOCUMENT = "README.md"
-
-# Transcripts by how they begin: those that a test below runs, and those that need a broker or a database, with who does.
-RUN = {}
-ELSEWHERE = {
-    "hapax consume --from 'kafka:": "tests/kafka, tests/rabbitmq and tests/streams",
-    "hapax outbox init --db postgres:": "tests/outbox and tests/rabbitmq",
-}
-
-
-def plays(begin):
-    """The test runs the one transcript that begins so."""
-
-    def decorate(function):
-        def test(cli):
-            steps = next((steps for steps in transcript.read(DOCUMENT) if steps[0].command.startswith(begin)), None)
-            expect(steps is not None, True, f"a transcript that begins with '$ {begin}'")
-            with Scene(cli) as scene:
-                function(scene)
-                transcript.play(steps, scene.shell(), scene.places, scene.serve)
-
-        RUN[begin] = function.__name__
-        test.__doc__ = function.__doc__
-        return test
-
-    return decorate
-
-
-class Scene:
-    """A folder, a shell in it, and the daemons that it starts, on ports of their own."""
-
-    def __init__(self, cli):
-        self.cli = cli
-        self.folder = cli.folder / "here"
-        self.folder.mkdir()
-        self.places = {}
-        self.env = cli.env(HAPAX_STORE=None, FAKETTY="1")
-        self.ends = contextlib.ExitStack()
-        # On a terminal curl shows no progress; redis-cli takes the word of FAKETTY for one.
-        (cli.home / ".curlrc").write_text("silent\nshow-error\n", encoding="ascii")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.ends.close()
-
-    def shell(self):
-        shell = transcript.Shell(self.folder, self.env)
-        self.ends.callback(shell.close)
-        return shell
-
-    def program(self, name, body):
-        """A script of the user's own."""
-        path = self.folder / name
-        path.write_text(f"#!/bin/sh\n{body}\n", encoding="ascii")
-        path.chmod(0o755)
-
-    def daemon(self, *arguments):
-        """hapax serve with what it is told, on free ports where it is told of others."""
-        given = [re.sub(r"^127\.0\.0\.1:\d+$", "127.0.0.1:0", word) for word in arguments]
-        # Without a service behind it there is no gateway, unless somebody asks for one.
-        for door in ("--gateway", "--admin") if "--upstream" in given else ("--admin",):
-            given += [] if door in given else [door, "127.0.0.1:0"]
-        daemon = Process(["serve", *given], self.env, lambda line: log_line(line) if log_line(line).get("msg") == "ready" else None)
-        self.ends.callback(daemon.kill)
-        self.places.update({"127.0.0.1:8080": daemon.ready["gateway"], "127.0.0.1:8081": daemon.ready["proxy"]})
-        self.places.update({"localhost:8099": daemon.ready["admin"]})
-        self.places.update({"-p 6380": "-p " + daemon.ready["resp"].rpartition(":")[2]})
-
-    def serve(self, command):
-        """`hapax serve ... &`: the service that it names is there, too."""
-        words = shlex.split(command)
-        if words[:2] != ["hapax", "serve"]:
-            return False
-        expect(words[-1], "&", "the end of a command that goes on")
-        if "--upstream" in words:
-            service = DemoUpstream(self.cli)
-            self.ends.callback(service.kill)
-            words[words.index("--upstream") + 1] = service.url
-        self.daemon(*words[2:-1])
-        return True
+LINES_MAX = 180
+COLUMNS_MAX = 100
 
 
 def need(*programs):
+    network.need()
     for program in programs:
         if shutil.which(program) is None:
             raise Skip(f"{program} is not installed")
+    if "HAPAX_TEST_POSTGRES" not in os.environ:
+        raise Skip("no PostgreSQL (tests/postgres/with_postgres)")
 
 
-def test_every_transcript_is_run_or_named(_):
-    """Nothing is shown that nobody tries."""
-    begins = [*RUN, *ELSEWHERE]
-    for steps in transcript.read(DOCUMENT):
-        found = [begin for begin in begins if steps[0].command.startswith(begin)]
-        expect(len(found), 1, f"tests for the transcript that begins with '$ {steps[0]}'")
-        begins.remove(found[0])
-    expect(begins, [], "transcripts that are not there any more")
+def repository(cli):
+    """A folder that stands for the reader's, with the build under test as its build/."""
+    folder = cli.folder / "hapax"
+    folder.mkdir()
+    (folder / "build").symlink_to(PROGRAM.parent)
+    for name in ("include", "examples"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
 
 
-@plays("hapax serve --upstream http://127.0.0.1:9000 &")
-def test_gateway(_):
-    need("curl")
+def start_redis(cli):
+    folder = cli.folder / "redis"
+    folder.mkdir()
+    command = ["redis-server", "--port", "6379", "--dir", str(folder), "--save", ""]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    ping = ["redis-cli", "ping"]
+    until(lambda: subprocess.run(ping, capture_output=True, check=False).stdout == b"PONG\n", "Redis answers")
+    return server
 
 
-@plays("hapax serve --upstream http://127.0.0.1:9000 --proxy")
-def test_proxy(_):
-    need("curl")
+class Reader:
+    """Types a command; True: it was typed here, because the document does not say all of it."""
+
+    def __init__(self, shell):
+        self.shell = shell
+
+    def __call__(self, command):
+        if background := re.search(r" 2>(\S+) &$", command):
+            self.shell.type(command)
+            # A reader is slower than the start of a daemon; a test is not.
+            log = pathlib.Path(self.shell.type("pwd")) / background.group(1)
+            until(lambda: "ready" in log.read_text(encoding="utf-8"), f"'{command}' is ready")
+            return True
+        if command.startswith("cc ") and is_sanitized():
+            # A program that cc links does not have the sanitizer of the library; Meson's does.
+            built = pathlib.Path(os.environ["HAPAX_EXAMPLES"]) / "example_process"
+            self.shell.type(f"ln -s {built} process")
+            return True
+        return False
 
 
-@plays("api() {")
-def test_api(scene):
-    need("curl")
-    made = scene.cli.run("config", "token", "--role", "write", "-o", "json").json
-    config = scene.folder / "hapax.yaml"
-    config.write_text(f"auth: {{tokens: [{json.dumps(made['row'])}]}}\n", encoding="utf-8")
-    scene.daemon("--config", str(config), "--gateway", "off")
-    scene.env["T"] = f"Authorization: Bearer {made['token']}"
+def test_every_example_in_order(cli):
+    need("cc", "createdb", "curl", "psql", "redis-cli", "redis-server")
+    env = cli.env(HAPAX_STORE=None, FAKETTY="1")
+    env.update({name: value for name, value in os.environ.items() if name.startswith("PG")})
+    redis = start_redis(cli)
+    shell = transcript.Shell(repository(cli), env)
+    try:
+        tokens = {}
+        for steps in transcript.read(DOCUMENT):
+            transcript.play(steps, shell, special=Reader(shell), tokens=tokens)
+    finally:
+        shell.close()
+        redis.kill()
+        redis.wait()
 
 
-@plays("hapax run --key report-")
-def test_run(scene):
-    scene.program("report", 'echo "report of $1: 42 orders"\necho "$1" >>sent')
+def test_a_wrong_answer_is_noticed(cli):
+    """The comparison can fail: an answer that differs, is missing, or is one too many."""
+    for shown, is_right in ((["a 1"], True), (["a ..."], True), (["a 2"], False), ([], False), (["a 1", "b"], False)):
+        step = transcript.Step("echo a 1")
+        step.answer = shown
+        shell = transcript.Shell(cli.folder, cli.env())
+        try:
+            transcript.play([step], shell)
+            expect(True, is_right, f"an answer that was accepted: {shown}")
+        except AssertionError as difference:
+            expect(str(difference).startswith("$ echo a 1"), not is_right, f"an answer that was refused: {difference}")
+        finally:
+            shell.close()
 
 
-@plays("hapax run --key charge-17")
-def test_run_parked(scene):
-    """It does not answer in time, and nobody knows what it did."""
-    scene.program("charge", "sleep 600")
+def test_it_is_short(_):
+    lines = (ROOT / DOCUMENT).read_text(encoding="utf-8").splitlines()
+    expect(len(lines) <= LINES_MAX, True, f"at most {LINES_MAX} lines, not {len(lines)}")
+    inside = False
+    for number, line in enumerate(lines, 1):
+        inside ^= line.startswith("```")
+        expect(inside or line.startswith("|") or len(line) <= COLUMNS_MAX, True, f"{DOCUMENT}:{number} is short enough")
 
 
-@plays("hapax serve --resp")
-def test_redis_door(_):
-    need("redis-cli")
+def test_links_lead_somewhere(_):
+    """In this document and those of docs/."""
+    for path in (ROOT / DOCUMENT, *sorted((ROOT / "docs").glob("*.md"))):
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+            expect((path.parent / target).exists(), True, f"{path.name} links to {target}")
 
 
-@plays("redis-cli -p 6380 hapax.claim")
-def test_redis_claim(scene):
-    need("redis-cli")
-    scene.daemon("--gateway", "off", "--resp", "127.0.0.1:0")
-
-
-@plays("token=$(hapax claim")
-def test_claim_and_check(scene):
-    scene.program("ship", ":")
-    scene.env["PATH"] += f":{scene.folder}"
-    for name, total in (("invoice", 42), ("other", 99)):
-        (scene.folder / f"{name}.json").write_text(json.dumps({"total": total}), encoding="ascii")
-
-
-def example(scene, name):
-    """An example, as it was built, where the README has it."""
-    built = os.environ.get("HAPAX_EXAMPLES")
-    if not built or not (pathlib.Path(built) / name).exists():
-        raise Skip(f"{name} was not built")
-    (scene.folder / name).symlink_to(pathlib.Path(built) / name)
-
-
-@plays("./example_process")
-def test_process(scene):
-    example(scene, "example_process")
-
-
-@plays("./example_consume")
-def test_consume(scene):
-    """Messages as a queue brings them: what failed comes again."""
-    example(scene, "example_consume")
-    paid, packed = 'order.paid {"order":17}\n', 'order.packed {"order":17,"parcel":"a"}\n'
-    text = paid + packed + paid + packed + 'order.paid {"order":17,"amount":1}\n'
-    (scene.folder / "messages").write_text(text, encoding="ascii")
-
-
-@plays("./example_transaction")
-def test_transaction(scene):
-    example(scene, "example_transaction")
-
-
-def test_settings_are_settings(cli):
-    """The block of YAML: it can be a configuration."""
-    blocks = ["\n".join(lines) for lines in transcript.blocks(DOCUMENT) if lines[0] == "consumers:"]
-    expect(len(blocks), 1, "blocks of settings")
-    path = cli.folder / "hapax.yaml"
-    path.write_text(blocks[0], encoding="utf-8")
-    dumped = cli.run("config", "dump", str(path), "-o", "json", env={"HAPAX_STORE": None}).json
-    expect([consumer["name"] for consumer in dumped["consumers"]], ["orders", "exports"])
+def test_the_sql_is_that_of_the_example(_):
+    """Every block of SQL in the README stands so in examples/consume_postgres.sql."""
+    source = (ROOT / "examples/consume_postgres.sql").read_text(encoding="utf-8")
+    shown = re.findall(r"^```sql\n(.*?)^```$", (ROOT / DOCUMENT).read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    expect(bool(shown), True, "a block of SQL")
+    for block in shown:
+        expect(block in source, True, f"in the example: {block}")

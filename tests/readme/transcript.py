@@ -1,13 +1,14 @@
-"""transcript.py - what a document shows as typed and answered, typed again and compared.
+"""transcript.py - type the examples of a document and compare their output with what the document shows.
 
-A transcript is a fenced block without a language in which lines begin with "$ ". What follows such a line, up to the
-next, is what it answers: "..." stands for what is left out of a line or, on a line of its own, for lines. Of the head of
-an HTTP reply fields may be left out without it.
-Times and durations are of that day; a token that is shown and used again is the same one again. What a command writes
-to standard error comes with the rest, as on a terminal.
+A transcript is a fenced block without a language in which lines begin with "$ ". The lines up to the next "$ " are the
+output: "..." stands for the rest of a line or, on a line of its own, for any lines. Header fields of an HTTP response
+may be missing without it. Times and durations match any time or duration. A token that is shown twice must be the same
+token both times. Standard error is part of the output, as on a terminal.
 """
 
+import os
 import re
+import signal
 import subprocess
 import threading
 
@@ -116,14 +117,15 @@ class Shell:
         return answer[: answer.index(self.END)].rstrip("\n").replace("\r", "")
 
     def close(self):
-        self.process.kill()
+        """End it and what it has started: all are in its process group."""
+        os.killpg(self.process.pid, signal.SIGKILL)
         self.process.communicate()
 
 
-def play(steps, shell, places=None, special=None):
-    """Type each command and compare. places: what stands for what here, once it is known; special: commands that are
-    not for the shell, each a function of the command that answers True."""
-    tokens = {}
+def play(steps, shell, places=None, special=None, tokens=None):
+    """Type each command and compare. places: addresses of the document and those of this test; special(command): True
+    if it has run the command itself; tokens: those of earlier transcripts in the same shell."""
+    tokens = {} if tokens is None else tokens
     for step in steps:
         if special and special(step.command):
             continue
