@@ -280,8 +280,7 @@ void hx_api_post_reset(struct hx_api_request *request)
 static const struct hx_json_field gc_fields[] = {
 	{"count_max", HX_JSON_FIELD_INTEGER, .uses = HX_JSON_FIELD_ALWAYS, AT(count_max), .min = 1,
 	 .max = 1000000,
-	 .doc = "look at that many records and stop; else go on until it is done, for 10 s at "
-		"most"},
+	 .doc = "maximum number of records to examine (default: all, for at most 10 s)"},
 	{.name = NULL},
 };
 #undef AT

@@ -385,8 +385,8 @@ enum hapax_status hx_api_describe(struct hapax_buf *out)
 	hx_json_write_text(&json, "version", hapax_version());
 	hx_json_write_text(
 		&json, "description",
-		"Exactly one successful completion per key within its TTL. Bytes that are not UTF-8 "
-		"have members that end with _base64.");
+		"Within its TTL, a key completes successfully exactly once. Values that are not UTF-8 "
+		"have members whose names end with _base64.");
 	hx_json_write_end(&json, '}');
 	hx_json_write_begin(&json, "servers", '[');
 	hx_json_write_begin(&json, NULL, '{');

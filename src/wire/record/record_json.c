@@ -19,18 +19,18 @@ static const char *const on_lapses[] = {"retry", "park", NULL};
 #define AT(member) .uses = HX_JSON_FIELD_ALWAYS, .offset = offsetof(struct hx_result_json, member)
 static const struct hx_json_field result_fields[] = {
 	{"kind", HX_JSON_FIELD_CHOICE, AT(kind), .choices = kinds,
-	 .doc = "what it is: bytes unless it says otherwise"},
+	 .doc = "the kind of result (default: bytes)"},
 	{"class", HX_JSON_FIELD_CHOICE, AT(result_class), .choices = classes,
-	 .doc = "definitive: a failure that a repeat would meet again"},
+	 .doc = "definitive: a permanent failure"},
 	{"status", HX_JSON_FIELD_INTEGER, AT(status), .min = INT32_MIN, .max = INT32_MAX,
-	 .doc = "of HTTP, or the exit code"},
+	 .doc = "the HTTP status or the exit status"},
 	{"headers", HX_JSON_FIELD_BYTES, .flags = HX_JSON_FIELD_CONTROLS, AT(headers),
 	 .max = HX_RESULT_HEADERS_SIZE_MAX,
-	 .doc = "kind http: fields, as 'Name: value' and CRLF each"},
+	 .doc = "kind http: header fields, each 'Name: value' and CRLF"},
 	{"body", HX_JSON_FIELD_BYTES, .flags = HX_JSON_FIELD_CONTROLS, AT(body),
-	 .max = HX_JSON_SIZE_MAX, .doc = "what is replayed"},
+	 .max = HX_JSON_SIZE_MAX, .doc = "the bytes that duplicates get"},
 	{"omitted_bytes", HX_JSON_FIELD_INTEGER, AT(omitted_bytes), .max = INT64_MAX,
-	 .doc = "the size of a body that was too large to keep"},
+	 .doc = "the size of a body that was too large to store"},
 	{.name = NULL},
 };
 #undef AT
