@@ -225,7 +225,7 @@ static void ask_again(struct hx_pump *pump, struct hapax_run *run, int64_t now_m
 	run->state = HX_RUN_CLAIMING;
 	run->question = HAPAX_OP_CLAIM;
 	run->is_bare = false;
-	/* The store has granted it, and may count it as ours; nobody is told a token for that. */
+	/* The store granted it, and may count it as live; no caller gets a token for it. */
 	run->is_uncertain = true;
 	run->answer.token = 0;
 	memset(run->answer.attempt_id, 0, sizeof(run->answer.attempt_id));
