@@ -42,7 +42,7 @@ def test_a_message_and_an_event_are_one(cli):
             expect((figure(daemon, "up"), figure(daemon, "paused"), figure(daemon, "starts_total")), (1, 0, 1))
             until_figure(daemon, 0, "lag_messages")
             status, part = health(daemon)
-            expect((status, part["status"], part["reason"]), (200, "ok", "1 of 1 are well"))
+            expect((status, part["status"], part["reason"]), (200, "ok", "1 of 1 running"))
             line = said(daemon, "duplicate job blocked")[0]
             expect(
                 (line["consumer"], line["cause"], line["original"], line["job_id"], line["queue"]),
@@ -89,7 +89,7 @@ def test_a_reload_starts_stops_and_changes(cli):
             # What is wrong is refused as a whole.
             daemon.config.write_text(config(changed, row(**{"from": "pigeon://h/t"}, name="new", exec="cat")), encoding="utf-8")
             daemon.process.send_signal(signal.SIGHUP)
-            refused = daemon.wait_for(lambda line: log_line(line) if "stays as it was" in line else None)
+            refused = daemon.wait_for(lambda line: log_line(line) if "configuration rejected" in line else None)
             expect_in("'pigeon' is no source", refused["error"])
             expect(figure(daemon, "starts_total"), 2)
 
@@ -109,7 +109,7 @@ def test_a_broker_that_is_away_harms_nobody(cli):
             row(**{"from": kafka.url("orders")}, to=service.url),
         )
         with serve(cli, behind.url, config=text) as daemon:
-            until(lambda: time.sleep(0.05) or said(daemon, "a source failed"), "it is told")
+            until(lambda: time.sleep(0.05) or said(daemon, "source failed"), "it is told")
             status, part = health(daemon)
             expect(part["status"], "failed")
             expect((status, part["optional"]), (200, True))
@@ -132,7 +132,7 @@ def test_it_waits_for_a_store_that_refuses(cli):
             until_figure(daemon, 1, "paused")
             status, part = health(daemon)
             expect((status, part["status"]), (200, "failed"))
-            expect_in("orders: it waits for the store", part["reason"])
+            expect_in("orders: paused, the store is unavailable", part["reason"])
             expect(len(service.effects), 2)
             # Room is made: it goes on, and nothing is lost or given up.
             path = "/api/v1/keys/default/default/%2Fshop%3AA-1"

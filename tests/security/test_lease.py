@@ -153,7 +153,7 @@ def test_the_gateway_does_not_forward_under_a_lease_that_is_over(cli):
         start = lambda store: serve(cli, service.url, store=store, config=LEASE)  # noqa: E731
         count = scaled(proof=20, usual=2)
         with two_nodes(cli, start) as (line, slow, quick), proof("claims answered too late, gateway", 2 * count):
-            assert any("a lease is below store.timeout" in said for said in list(slow.lines)), "it was warned of"
+            assert any("lease is shorter than store.timeout" in said for said in list(slow.lines)), "it was warned of"
             for number in range(2 * count):
                 name = f"late-{number}"
                 replies = race(line, slow, quick, lambda node: post(node.gateway, name), name.encode(), number % 2 == 0)

@@ -55,7 +55,7 @@ def test_tls_of_sockets_that_are_handed_over(cli):
                 with contextlib.suppress(OSError):
                     raise AssertionError(f"{status(admin, None)} without a certificate")
                 daemon.process.send_signal(signal.SIGHUP)
-                daemon.wait_for(lambda line: "was read again" in line)
+                daemon.wait_for(lambda line: "configuration reloaded" in line)
 
 
 def test_every_socket_of_a_door_is_looked_at(cli):

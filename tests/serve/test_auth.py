@@ -77,7 +77,7 @@ def test_somebody_is_named(cli):
             refused = get(daemon.admin, path).is_problem(401, "the role 'read'")
             expect(refused.headers["www-authenticate"], 'Bearer realm="hapax"')
             expect(refused.json["type"], "urn:hapax:problem:unauthorized")
-            refused = ask(daemon, path, token[:-1]).is_problem(401, "nobody has that token")
+            refused = ask(daemon, path, token[:-1]).is_problem(401, "unknown API token")
             expect_in('error="invalid_token"', refused.headers["www-authenticate"])
             assert token[:-1].encode() not in refused.body
             refused = get(daemon.admin, path, Authorization="Basic dTpw").is_problem(401, "Bearer TOKEN")
@@ -105,10 +105,10 @@ def test_a_reload_changes_who_is_named(cli):
         expect(ask(daemon, "/metrics", old).status, 200)
         daemon.config.write_text(f"auth:\n  tokens:\n    - {new_row}\n", encoding="utf-8")
         daemon.process.send_signal(signal.SIGHUP)
-        daemon.wait_for(lambda line: "read again" in line)
+        daemon.wait_for(lambda line: "configuration reloaded" in line)
         expect((ask(daemon, "/metrics", old).status, ask(daemon, "/metrics", new).status), (401, 200))
         # The same row twice: nothing changes.
         daemon.config.write_text(f"auth:\n  tokens:\n    - {new_row}\n    - {new_row}\n", encoding="utf-8")
         daemon.process.send_signal(signal.SIGHUP)
-        daemon.wait_for(lambda line: "stays as it was" in line)
+        daemon.wait_for(lambda line: "configuration rejected" in line)
         expect(ask(daemon, "/metrics", new).status, 200)

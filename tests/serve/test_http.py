@@ -266,12 +266,12 @@ def test_reload(cli):
             post(daemon.gateway, "1")
             daemon.config.write_text(f'upstream: {{url: "{two.url}"}}\n', encoding="utf-8")
             daemon.process.send_signal(signal.SIGHUP)
-            daemon.wait_for(lambda line: "read again" in line)
+            daemon.wait_for(lambda line: "configuration reloaded" in line)
             post(daemon.gateway, "2")
             expect(post(daemon.gateway, "1").decision, "replay")
             daemon.config.write_text("upstream: {yurl: x}\n", encoding="utf-8")
             daemon.process.send_signal(signal.SIGHUP)
-            line = daemon.wait_for(lambda text: log_line(text) if "stays as it was" in text else None)
+            line = daemon.wait_for(lambda text: log_line(text) if "configuration rejected" in text else None)
             expect_in("did you mean 'url'", line["error"])
             post(daemon.gateway, "3")
             expect((len(one.requests), len(two.requests)), (1, 2))
@@ -301,7 +301,7 @@ def test_connections_to_an_upstream(cli):
         assert len(service.requests) <= 2, len(service.requests)
         daemon.config.write_text(config.format(0).replace("max_connections: 1", "max_connections: none"), encoding="utf-8")
         daemon.process.send_signal(signal.SIGHUP)
-        daemon.wait_for(lambda line: "read again" in line)
+        daemon.wait_for(lambda line: "configuration reloaded" in line)
         # Each loop goes by it from its next event on.
         for number in range(1000):
             if len(service.requests) - number >= 8:
@@ -319,7 +319,7 @@ def test_limits_change_with_a_reload(cli):
         post(daemon.gateway, "1", b"x" * 70000, Content_Type="text/plain").is_problem(413)
         daemon.config.write_text("http:\n  max_body: 128KiB\n", encoding="utf-8")
         daemon.process.send_signal(signal.SIGHUP)
-        daemon.wait_for(lambda line: "read again" in line)
+        daemon.wait_for(lambda line: "configuration reloaded" in line)
         # A loop takes it up with a connection; the connection itself has what was before.
         until(lambda: post(daemon.gateway, "1", b"x" * 70000, Content_Type="text/plain").status == 200, "it fits")
 

@@ -262,7 +262,7 @@ def test_a_store_that_fails_for_good(cli):
         resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (1, 1))
         post(daemon.gateway, "1").is_problem(503, "uncertain")
         expect(daemon.process.wait(timeout=60), 74, "exit status")
-        assert any("the store failed" in line for line in daemon.lines)
+        assert any("store failed" in line for line in daemon.lines)
         expect(service.count()["received"], 1)
         with serve(cli, service.url, store=store, config=QUICK) as daemon:
             expect(post(daemon.gateway, "before").decision, "replay")

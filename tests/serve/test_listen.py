@@ -76,7 +76,7 @@ def test_whoever_loses_a_token_loses_the_stream(cli):
         line = next(line for line in text.splitlines(keepends=True) if "name: read" in line)
         daemon.config.write_text(text.replace(line, ""))
         daemon.process.send_signal(signal.SIGHUP)
-        daemon.wait_for(lambda line: "was read again" in line)
+        daemon.wait_for(lambda line: "configuration reloaded" in line)
         for listener in (gone, stays):
             until(lambda one=listener: not one.thread.is_alive(), "the stream has ended")
         Api(daemon, "read")("GET", "/events").is_problem(401)

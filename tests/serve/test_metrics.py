@@ -237,7 +237,7 @@ def test_a_loop_that_stands_still_is_noticed(cli):
     """/livez is not a process that answers, but loops that turn."""
     with upstream() as service, serve(cli, service.url, "--loops", "2") as daemon:
         reply = get(daemon.admin, "/livez?verbose")
-        expect((reply.status, reply.body), (200, b"[+]loops ok: 2 of 2 turn\nlivez check passed\n"))
+        expect((reply.status, reply.body), (200, b"[+]loops ok: 2 of 2 running\nlivez check passed\n"))
         # A thread names itself, some time after it was started.
         until(lambda: "hapax-loop-1" in threads_of(daemon), "it has its name")
         thread = threads_of(daemon)["hapax-loop-1"]
@@ -245,6 +245,6 @@ def test_a_loop_that_stands_still_is_noticed(cli):
         ptrace(PTRACE_INTERRUPT, thread)
         os.waitpid(thread, WALL)
         until(lambda: get(daemon.admin, "/livez").status == 503, "it is noticed")
-        expect_in(b"1 of 2 turn; loop 1 has stood still for ", get(daemon.admin, "/livez").body)
+        expect_in(b"1 of 2 running; loop 1 has been blocked for ", get(daemon.admin, "/livez").body)
         ptrace(PTRACE_DETACH, thread)
         until(lambda: get(daemon.admin, "/livez").status == 200, "it turns again")

@@ -124,12 +124,12 @@ def test_events_go_on_without_the_store(cli):
                 expect(post(daemon.gateway, f"during {number}").status, 200)
             expect(service.count()["executed"], 1 + count)
             server.start()
-            until(lambda: said(daemon, "store back"), "the store is back")
+            until(lambda: said(daemon, "store available"), "the store is back")
             expect(post(daemon.gateway, "before").status, 200)
             for number in range(count):
                 expect(post(daemon.gateway, f"during {number}").status, 200)
             expect(service.count()["executed"], 1 + count)
-            expect(said(daemon, "ran twice in an outage of the store"), [])
+            expect(said(daemon, "key ran twice during a store outage"), [])
         # Everything that was let through is in the store, for other nodes to see.
         keys = cli.run("keys", "--store", store, "--state", "done", "-o", "json").lines
         expect(len(keys), 1 + count)
@@ -148,8 +148,8 @@ def test_what_ran_on_another_node_too_is_counted(cli):
             # Faster than this node is back: another one runs three of them.
             with serve(cli, service.url, store=store) as other:
                 twice = [number for number in (2, 3, 4) if post(other.gateway, str(number)).decision == "acquired"]
-            until(lambda: said(daemon, "store back"), "the store is back")
-            until(lambda: len(said(daemon, "ran twice in an outage of the store")) == len(twice), "all are reported")
+            until(lambda: said(daemon, "store available"), "the store is back")
+            until(lambda: len(said(daemon, "key ran twice during a store outage")) == len(twice), "all are reported")
             expect(service.count()["executed"], 7 + len(twice))
 
 
@@ -189,11 +189,11 @@ def test_many_at_once_through_an_outage(cli):
                 sender.start()
             until(lambda: len(statuses) > 50, "events flow")
             server.stop()
-            until(lambda: said(daemon, "store away"), "the store is away")
+            until(lambda: said(daemon, "store unavailable"), "the store is away")
             before = len(statuses)
             until(lambda: len(statuses) > before + 50, "events flow")
             server.start()
-            until(lambda: said(daemon, "store back"), "the store is back")
+            until(lambda: said(daemon, "store available"), "the store is back")
             before = len(statuses)
             until(lambda: len(statuses) > before + 50, "events flow")
             stop.set()
@@ -270,7 +270,7 @@ def go_through_an_outage(server, nodes, seconds):
         load.flows(20)
         server.stop()
         for node in nodes:
-            until(lambda: node.said("store away") or node.refused, "the store is away")
+            until(lambda: node.said("store unavailable") or node.refused, "the store is away")
         load.flows(20)  # what was under way when it went has ended
         begins = [len(node.done) for node in nodes]
         load.flows(30, seconds)
@@ -279,7 +279,7 @@ def go_through_an_outage(server, nodes, seconds):
             expect({f"/shop:{event}" for event in events} - node.journal(), set(), "ran, and not in the journal")
         server.start()
         for node in nodes:
-            until(lambda: node.said("store back") or node.refused, "the store is back")
+            until(lambda: node.said("store available") or node.refused, "the store is back")
         load.flows(20)
     finally:
         load.stop()
@@ -298,7 +298,7 @@ def drill(cli, kind, name):
             expect([node.refused for node in nodes], [[], []], "events refused")
             until(lambda: not any(node.journal() for node in nodes), "the journals are empty")
             count = service.count()
-            twice = sum(node.said("ran twice in an outage of the store") for node in nodes)
+            twice = sum(node.said("key ran twice during a store outage") for node in nodes)
         done = len(cli.run("keys", "--store", server.url, "--state", "done", "-o", "json").lines)
         is_right = (count["executed"] - count["keys"], count["keys"]) == (twice, done)
         print(
@@ -338,7 +338,7 @@ def test_a_store_that_says_nothing_holds_nobody_up(cli):
                 expect(get(daemon.admin, "/readyz").status, 200)
                 expect(get(daemon.admin, "/livez?verbose").status, 200)
             daemon.process.send_signal(signal.SIGHUP)
-            daemon.wait_for(lambda line: log_line(line).get("msg") == "the configuration was read again")
+            daemon.wait_for(lambda line: log_line(line).get("msg") == "configuration reloaded")
             # And the end comes without the store.
             daemon.end()
             took = time.monotonic() - begin
@@ -399,11 +399,11 @@ def test_readiness_and_metrics_of_an_outage(cli):
             server.stop()
             for number in range(7):
                 expect(post(daemon.gateway, f"during {number}").status, 200)
-            until(lambda: "go on by the journal" in verbose(daemon)[1], "it says so")
+            until(lambda: "use the journal" in verbose(daemon)[1], "it says so")
             until(lambda: "[+]journal ok: 7 records" in verbose(daemon)[1], "it says how many")
             status, text = verbose(daemon)
             expect(status, 200)
-            assert "[-]store failed (optional): away: " in text, text
+            assert "[-]store failed (optional): unavailable: " in text, text
             until(lambda: metrics(daemon)["hapax_store_away"] == 1, "the breaker is open")
             until(lambda: metrics(daemon)["hapax_journal_records"] == 7, "all are counted")
             figures = metrics(daemon)
@@ -427,7 +427,7 @@ def test_a_daemon_that_refuses_is_not_ready(cli):
             until(lambda: verbose(daemon)[0] == 200, "it is ready")
             server.stop()
             until(lambda: verbose(daemon)[0] == 503, "it is not ready")
-            assert "[-]store failed: away: " in verbose(daemon)[1], verbose(daemon)
+            assert "[-]store failed: unavailable: " in verbose(daemon)[1], verbose(daemon)
             expect(get(daemon.admin, "/livez").status, 200)
             server.start()
             until(lambda: verbose(daemon)[0] == 200, "it is ready")

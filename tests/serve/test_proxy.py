@@ -51,7 +51,7 @@ def test_keys_that_cannot_be_read(cli):
     with api() as service, proxy(cli, service.url) as daemon:
         for key in ("", " ", "a,b", "a b", '"a', '"a"b', '""', '"a", "b"', "x" * 256, "a\tb", b"caf\xe9", b"a\xc2\x85"):
             reply = post(daemon.proxy, "/", key).is_problem(400, "byte")
-            expect(reply.json["title"], "Idempotency-Key is not valid", repr(key))
+            expect(reply.json["title"], "The Idempotency-Key is invalid", repr(key))
         post(daemon.proxy, "/", "a", fields=[("idempotency-key", "a")]).is_problem(400, "twice")
         post(daemon.proxy, "/", "a", Connection="close, idempotency-key").is_problem(400, "Connection")
         expect_ran(post(daemon.proxy, "/", "x" * 255), b"run 1")
@@ -63,7 +63,7 @@ def test_a_key_that_is_required(cli):
     with api() as service, proxy(cli, service.url, config=config) as daemon:
         for key in (None, "a"):
             reply = ask(daemon.proxy, "POST", "/strict/x", b"", key).is_problem(400, "requires correct usage")
-            expect(reply.json["title"], "Idempotency-Key is missing")
+            expect(reply.json["title"], "X-Request-Id is missing")
         expect_ran(ask(daemon.proxy, "POST", "/strict/x", b"", X_Request_Id="a"), b"run 1")
         expect_replayed(ask(daemon.proxy, "POST", "/strict/x", b"", X_Request_Id="a"), b"run 1")
         expect(ask(daemon.proxy, "GET", "/strict/x").body, b"run 2")
@@ -208,7 +208,7 @@ def test_one_operation_in_many_spellings(cli):
             for method in ("POST", "GET"):
                 ask(daemon.proxy, method, path, b"{}", "k").is_problem(400, "problem:path")
         for method in ("post", "Post", "pATCH"):
-            ask(daemon.proxy, method, "/", b"{}", "k").is_problem(400, "capital letters")
+            ask(daemon.proxy, method, "/", b"{}", "k").is_problem(400, "upper case")
         expect(ask(daemon.proxy, "get", "/v1/charges").status, 200)
         expect(service.paths, ["/v1/charges/a-b%2fc", "/v1/charges/a-b/c", "/v1/charges"])
 
@@ -548,7 +548,7 @@ def test_routes_change_with_a_reload(cli):
             post(daemon.proxy, "/b", "k").is_problem(404, "no-route")
             daemon.config.write_text(config.replace("/a", "/") % two.url, encoding="utf-8")
             daemon.process.send_signal(1)
-            daemon.wait_for(lambda line: "was read again" in line)
+            daemon.wait_for(lambda line: "configuration reloaded" in line)
             expect(post(daemon.proxy, "/b", "k").decision, "acquired")
             expect(post(daemon.proxy, "/a", "k").decision, "replay")
             expect((len(one.requests), len(two.requests)), (1, 1))
@@ -572,7 +572,7 @@ def test_what_parks_does_not_go_on_without_the_store(cli):
     with api() as service, proxy(cli, service.url, config=scope + route % "retry") as daemon:
         daemon.config.write_text(scope + route % "park", encoding="utf-8")
         daemon.process.send_signal(signal.SIGHUP)
-        expect_in(refused, daemon.wait_for(lambda text: text if "stays as it was" in text else None))
+        expect_in(refused, daemon.wait_for(lambda text: text if "configuration rejected" in text else None))
 
 
 def test_every_problem_is_an_error_of_stripes(cli):

@@ -124,8 +124,8 @@ def test_reloads_under_load(cli):
                 is_good = number % 2 == 0
                 daemon.config.write_text(route % (6 + number) if is_good else "proxy:\n  routes:\n    - {path: /, wiat: 1s}\n")
                 daemon.process.send_signal(signal.SIGHUP)
-                line = daemon.wait_for(lambda text: text if "read again" in text or "stays as it was" in text else None)
-                expect("read again" in line, is_good, line)
+                line = daemon.wait_for(lambda text: text if "configuration reloaded" in text or "configuration rejected" in text else None)
+                expect("configuration reloaded" in line, is_good, line)
                 if not is_good:
                     assert "did you mean 'wait'?" in line, line
             first = ask(daemon.proxy, "POST", "/", b"{}", "last")

@@ -308,7 +308,7 @@ def test_users(cli):
         with Wire(door(daemon)) as mine, Wire(reference) as theirs:
             compare(replies_of(mine, commands), replies_of(theirs, commands), "before AUTH")
         # Whoever tries passwords is noticed.
-        line = daemon.wait_for(lambda text: log_line(text) if "password was wrong" in text else None)
+        line = daemon.wait_for(lambda text: log_line(text) if "authentication failed" in text else None)
         expect((line["door"], line["client"]), ("resp", "127.0.0.1"))
         expect(metrics(daemon)['hapax_refused_total{reason="credential"}'], 2)
         for data in (b"*11\r\n", b"*1\r\n$20000\r\n"):
@@ -502,7 +502,7 @@ def test_settings_of_a_scope(cli):
             expect([record(key) for key in "abc"], [(30 * 86400000, "park"), (30 * 86400000, None), (5000, "retry")])
             daemon.config.write_text(resp + "scopes:\n  - {scope: pay/default, ttl: 7d}\n", encoding="utf-8")
             daemon.process.send_signal(signal.SIGHUP)
-            daemon.wait_for(lambda line: "read again" in line)
+            daemon.wait_for(lambda line: "configuration reloaded" in line)
             wire.ask("HAPAX.CLAIM", "d")
             expect(record("d"), (7 * 86400000, "retry"))
             wire.ask("SET", "e", "v")

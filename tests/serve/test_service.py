@@ -86,7 +86,7 @@ def test_what_the_manager_is_told(cli):
                 daemon.config.write_text("upstream: {yurl: x}\n", encoding="utf-8")
                 daemon.process.send_signal(signal.SIGHUP)
                 expect_in("RELOADING=1", service.next())
-                expect_in("not in force", service.next())
+                expect_in("rejected", service.next())
                 expect(post(daemon.gateway, "2").status, 200, "by the old configuration")
                 daemon.end()
                 expect(service.next(), "STOPPING=1\nSTATUS=draining")
@@ -244,7 +244,7 @@ def test_signals_that_end_nothing(cli):
         until(lambda: all(keeper.answered > 2 for keeper in keepers), "all of them are at it")
         for _ in range(10):
             daemon.process.send_signal(signal.SIGUSR1)
-            daemon.wait_for(lambda line: "no log to reopen" in line)
+            daemon.wait_for(lambda line: "nothing to reopen" in line)
             daemon.process.send_signal(signal.SIGUSR2)
             state = daemon.wait_for(lambda line: log_line(line).get("msg") == "state" and log_line(line))
             expect(state["ready"], True)
@@ -264,7 +264,7 @@ def test_the_state_names_what_is_not_well(cli):
         daemon.wait_for(lambda line: log_line(line).get("msg") == "draining")
         daemon.process.send_signal(signal.SIGUSR2)
         expect(daemon.wait_for(lambda line: log_line(line).get("msg") == "state" and log_line(line))["ready"], False)
-        expect(daemon.wait_for(lambda line: log_line(line).get("msg") == "not well" and log_line(line))["part"], "drain")
+        expect(daemon.wait_for(lambda line: log_line(line).get("msg") == "component degraded" and log_line(line))["part"], "drain")
 
 
 def says_close(to, number):
@@ -303,7 +303,7 @@ def test_descriptors_are_left_for_what_is_done(cli):
     config = "loops: 1\nhttp:\n  idle_timeout: 1h\n  head_timeout: 1h\n"
     with upstream() as service, serve(cli, service.url, config=config, command=limited, store=f"file:{cli.folder}/store") as daemon:
         expect(resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE), (256, 256), "soft and hard limit")
-        said = daemon.wait_for(lambda line: "descriptors are short" in line and log_line(line))
+        said = daemon.wait_for(lambda line: "too few file descriptors" in line and log_line(line))
         expect((said["descriptors"], said["gateway_connections"]), (256, 112))
         kept = [http.client.HTTPConnection(*daemon.gateway, timeout=TIMEOUT_SECONDS) for _ in range(8)]
         for number, connection in enumerate(kept):

@@ -211,7 +211,7 @@ def test_who_is_sampled(cli):
             expect(list(sink.events(1)), ["sampled"])
             daemon.config.write_text(sink.config('  sample: "1"\n'), encoding="utf-8")
             daemon.process.send_signal(signal.SIGHUP)
-            daemon.wait_for(lambda line: "read again" in line)
+            daemon.wait_for(lambda line: "configuration reloaded" in line)
             post(daemon.gateway, "now")
             expect(list(sink.events(2)), ["sampled", "now"])
 
@@ -243,7 +243,7 @@ def test_a_collector_that_answers_later(cli):
             expect((headers["Authorization"], headers["X-Tenant"]), ("Bearer s3cret", "acme"))
             expect_in('"shop"', json.dumps(sink.requests[0][2]))
             post(daemon.gateway, "2")
-            line = daemon.wait_for(lambda text: text if "spans were given up" in text else None)
+            line = daemon.wait_for(lambda text: text if "spans dropped" in text else None)
             expect_in("status 400", line)
             expect(metrics(daemon)['hapax_trace_dropped_spans_total{reason="not_taken"}'], 3)
         assert not any("s3cret" in line for line in daemon.lines)
@@ -267,7 +267,7 @@ def test_a_collector_that_is_not_there(cli):
         expect(post(daemon.gateway, "1").decision, "acquired")
         expect(post(daemon.gateway, "1").decision, "replay")
         expect(metrics(daemon)["hapax_trace_exported_spans_total"], 0)
-    assert any("spans were given up" in line for line in daemon.lines), daemon.lines
+    assert any("spans dropped" in line for line in daemon.lines), daemon.lines
 
 
 def test_headers_that_cannot_be_sent(cli):

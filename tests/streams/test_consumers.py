@@ -24,14 +24,14 @@ def test_a_message_and_an_event_are_one(cli):
             expect((figure(daemon, "up"), figure(daemon, "runs_total", outcome="ok")), (1, 2))
             until_figure(daemon, 0, "lag_messages")
             status, part = health(daemon)
-            expect((status, part["status"], part["reason"]), (200, "ok", "1 of 1 are well"))
+            expect((status, part["status"], part["reason"]), (200, "ok", "1 of 1 running"))
             line = said(daemon, "duplicate job blocked")[0]
             expect((line["consumer"], line["cause"], line["job_id"]), ("orders", "producer", "A-2"))
             expect((line["place"], line["original"]), (f"{stream.name}/{ids[2]}", f"{stream.name}/{ids[1]}"))
 
             # The server throws us out: it is told, and goes on.
             stream.kill_others()
-            until(lambda: said(daemon, "a source failed"), "it is told")
+            until(lambda: said(daemon, "source failed"), "it is told")
             stream.fill([event(3)])
             until(lambda: ("/shop", "A-3") in service.effects, "it goes on")
             assert figure(daemon, "source_failures_total") >= 1

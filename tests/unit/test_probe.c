@@ -92,7 +92,7 @@ static void all_is_well(void **state)
 	(void)state;
 	assert_true(is_ready());
 	assert_true(component("loops")->is_ok);
-	expect_reason("loops", "2 of 2 turn");
+	expect_reason("loops", "2 of 2 running");
 	assert_true(component("store")->is_ok && component("clock")->is_ok);
 	assert_true(component("drain")->is_ok);
 }
@@ -108,7 +108,7 @@ static void a_loop_that_stands_still(void **state)
 	hx_probe_live(&probe, &serve);
 	assert_int_equal(probe.count, 1);
 	assert_false(hx_health_is_ok(probe.components, probe.count));
-	expect_reason("loops", "1 of 2 turn; loop 1 has stood still for 60 s");
+	expect_reason("loops", "1 of 2 running; loop 1 has been blocked for 60 s");
 }
 
 static void a_store_that_is_away(void **state)
@@ -117,7 +117,7 @@ static void a_store_that_is_away(void **state)
 	facts.status = HAPAX_ERR_UNAVAILABLE;
 	(void)snprintf(facts.error.message, sizeof(facts.error.message), "no route");
 	assert_false(is_ready());
-	expect_reason("store", "away: no route");
+	expect_reason("store", "unavailable: no route");
 	/* It is alive all the same. */
 	probe.count = 0;
 	hx_probe_live(&probe, &serve);
@@ -139,7 +139,7 @@ static void a_store_that_failed_for_good(void **state)
 	(void)state;
 	atomic_store(&serve.is_latched, 1);
 	assert_false(is_ready());
-	expect_reason("store", "a new start is needed");
+	expect_reason("store", "restart the daemon");
 }
 
 static void be_away_with_a_journal(void)
@@ -160,7 +160,7 @@ static void scopes_that_go_on_are_ready(void **state)
 		  "defaults: {on_store_failure: continue}\n");
 	assert_true(is_ready());
 	assert_false(component("store")->is_ok);
-	expect_reason("store", "go on by the journal");
+	expect_reason("store", "use the journal");
 	expect_reason("journal", "17 records");
 	/* One of many is enough. */
 	configure("store: {url: 'memory:', journal: 'memory:'}\n"
@@ -194,7 +194,7 @@ static void whoever_ends_is_not_ready(void **state)
 	(void)state;
 	atomic_store(&serve.is_draining, 1);
 	assert_false(is_ready());
-	expect_reason("drain", "about to end");
+	expect_reason("drain", "shutting down");
 }
 
 /* What the daemon does beside its doors is told, and makes nobody unready. */
@@ -202,7 +202,7 @@ static void an_outbox_that_is_away(void **state)
 {
 	static const struct hx_background_ops ops = {.name = "outbox"};
 	struct hx_background *background = &serve.outbox.background;
-	struct hapax_error away = {.status = HAPAX_ERR_UNAVAILABLE, .message = "nobody is there"};
+	struct hapax_error away = {.status = HAPAX_ERR_UNAVAILABLE, .message = "no route"};
 
 	(void)state;
 	background->ops = &ops;
@@ -214,7 +214,7 @@ static void an_outbox_that_is_away(void **state)
 	assert_true(is_ready());
 	assert_false(component("outbox")->is_ok);
 	assert_true(component("outbox")->is_optional);
-	expect_reason("outbox", "degraded: nobody is there");
+	expect_reason("outbox", "degraded: no route");
 	hx_background_trouble(background, NULL);
 	assert_true(is_ready());
 	assert_true(component("outbox")->is_ok);

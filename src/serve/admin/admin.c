@@ -184,7 +184,8 @@ static void show_deduplication(struct question *question)
 		reply_problem(
 			question, 503,
 			question->facts.status != HAPAX_OK ? question->facts.error.message
-							   : "the store has not answered yet");
+							   : "the store has not answered "
+							     "yet; retry later");
 		return;
 	}
 	if (hx_health_deduplication_render(stats, &serve->page) != HAPAX_OK) {
@@ -247,8 +248,8 @@ static void show_nothing(struct question *question)
 {
 	reply_problem(
 		question, 404,
-		"there are /metrics, /livez, /readyz, /healthz, /startupz, "
-		"/actuator/deduplication and /openapi.json");
+		"no such path; use /metrics, /livez, /readyz, /healthz, /startupz, "
+		"/actuator/deduplication or /openapi.json");
 }
 
 /* Figures are current; health may be a second old. */
@@ -383,7 +384,8 @@ static void refuse_tenant(
 	char detail[sizeof(identity->tenant) + 64];
 
 	(void)snprintf(
-		detail, sizeof(detail), "the token is for the tenant %s only", identity->tenant);
+		detail, sizeof(detail), "this API token is limited to tenant '%s'",
+		identity->tenant);
 	count_reply(serve, 403, hx_clock_mono_ns());
 	hx_http_reply_problem(
 		exchange,

@@ -83,7 +83,8 @@ static void unsecured(
 static void refuse_locked(struct hx_http_exchange *exchange, int64_t locked_ns)
 {
 	static const struct hx_http_problem problem = {
-		.status = 429, .detail = "too many wrong tokens from this address; retry later"};
+		.status = 429,
+		.detail = "too many invalid API tokens from this address; retry later"};
 	char seconds[24];
 	struct hapax_field field = {HX_BYTES_LIT("Retry-After"), {NULL, 0}};
 

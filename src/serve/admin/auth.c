@@ -202,17 +202,18 @@ static void refuse_role(
 	problem.detail = detail;
 	if (identity->is_open) {
 		problem.type = PROBLEM("read-only");
-		problem.title = "Nothing can be changed here";
+		problem.title = "The API is read-only";
 		(void)snprintf(
 			detail, sizeof(detail),
-			"this needs the role '%s', and nobody is named under 'auth'; 'hapax config "
-			"token' makes a token%s",
-			role, is_read ? "; until then only this machine reads, as localhost" : "");
+			"this request needs the role '%s', but no API token is configured; "
+			"create one with 'hapax config token'%s",
+			role, is_read ? "; until then only this host may read, as localhost" : "");
 	} else {
 		problem.type = PROBLEM("role-missing");
-		problem.title = "The role for this is missing";
+		problem.title = "The role is not sufficient";
 		(void)snprintf(
-			detail, sizeof(detail), "this needs the role '%s'; '%.100s' has '%s'", role,
+			detail, sizeof(detail),
+			"this request needs the role '%s'; '%.100s' has the role '%s'", role,
 			identity->name, hx_role_name(identity->role));
 	}
 	hx_http_reply_problem(exchange, &problem, &field, 1);
@@ -229,10 +230,10 @@ static void refuse_stranger(
 		[HX_AUTH_UNNAMED] = "Bearer realm=\"hapax\"",
 	};
 	static const char *const details[] = {
-		[HX_AUTH_NOTHING] = "it came without 'Authorization: Bearer TOKEN'",
-		[HX_AUTH_UNREADABLE] = "'Authorization' was not one 'Bearer TOKEN'",
-		[HX_AUTH_UNKNOWN] = "nobody has that token",
-		[HX_AUTH_UNNAMED] = "the certificate is not among auth.certificates",
+		[HX_AUTH_NOTHING] = "the request has no 'Authorization: Bearer TOKEN' header",
+		[HX_AUTH_UNREADABLE] = "the Authorization header must be one 'Bearer TOKEN'",
+		[HX_AUTH_UNKNOWN] = "unknown API token",
+		[HX_AUTH_UNNAMED] = "the client certificate is not in auth.certificates",
 	};
 	const struct hapax_field field = {
 		HX_BYTES_LIT("WWW-Authenticate"),
@@ -240,11 +241,11 @@ static void refuse_stranger(
 	struct hx_http_problem problem = {
 		.status = 401,
 		.type = PROBLEM("unauthorized"),
-		.title = "It is not known who asks"};
+		.title = "Authentication is required"};
 	char detail[256];
 
 	(void)snprintf(
-		detail, sizeof(detail), "this needs the role '%s', and %s", role,
+		detail, sizeof(detail), "this request needs the role '%s': %s", role,
 		details[identity->said]);
 	problem.detail = detail;
 	hx_http_reply_problem(exchange, &problem, &field, 1);

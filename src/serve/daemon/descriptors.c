@@ -112,7 +112,6 @@ void hx_descriptors_say(
 	}
 	if (count > 1)
 		hx_logger(
-			log, HX_LOGGER_INFO,
-			"fewer connections than max_connections: descriptors are short", fields,
-			count);
+			log, HX_LOGGER_INFO, "connection limits reduced: too few file descriptors",
+			fields, count);
 }

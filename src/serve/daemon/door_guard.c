@@ -38,9 +38,8 @@ enum hapax_status hx_door_guard(
 	if (!knows_clients(config, index, speaks_tls))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"listen.%s: %s can be reached from other machines, and nobody there is asked "
-			"who they are; use 127.0.0.1 or unix:PATH, or set %s or tls.client_auth: "
-			"required",
+			"listen.%s: refusing public address %s without authentication; set %s "
+			"or tls.client_auth: required, or use 127.0.0.1 or unix:PATH",
 			hx_config_tls_name(index), text,
 			index == HX_CONFIG_TLS_RESP ? "resp.users" : "auth.tokens");
 	if (log != NULL && !speaks_tls) {
@@ -49,8 +48,8 @@ enum hapax_status hx_door_guard(
 			HX_LOGGER_TEXT("listen", text)};
 
 		hx_logger(
-			log, HX_LOGGER_WARN, "a door is open to other machines, without TLS",
-			fields, HX_COUNT(fields));
+			log, HX_LOGGER_WARN, "listener is public and has no TLS", fields,
+			HX_COUNT(fields));
 	}
 	return HAPAX_OK;
 }

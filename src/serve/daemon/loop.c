@@ -98,7 +98,8 @@ enum hapax_status hx_loop_init(
 		return status;
 	loop->reactor.blocks.budget = &serve->memory.listeners;
 	if (hx_sha256_init(&loop->sha) != HAPAX_OK)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a loop");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for an event loop");
 	hx_prng_seed(&loop->trace_lot, hx_random_u64());
 	loop->serve = serve;
 	loop->index = index;

@@ -57,14 +57,17 @@ static void warn_of_tmpfs(const struct hx_memory *memory, const char *folder, st
 		HX_LOGGER_TEXT("folder", folder),
 		HX_LOGGER_UNSIGNED("temporary_files", hx_budget_max(&memory->files)),
 		HX_LOGGER_TEXT(
-			"hint", "set TMPDIR to a folder on a disk, or lower http.max_temp_bytes"),
+			"hint",
+			"set TMPDIR to a directory on a disk, or lower "
+			"http.max_temp_bytes"),
 	};
 
 	if (!hx_io_path_is_in_memory(folder))
 		return;
 	hx_logger(
-		log, HX_LOGGER_WARN, "temporary files are in memory, beside the memory limits",
-		fields, HX_COUNT(fields));
+		log, HX_LOGGER_WARN,
+		"temporary files are in memory and not counted in memory.limit", fields,
+		HX_COUNT(fields));
 }
 
 void hx_memory_say(const struct hx_memory *memory, const char *folder, struct hx_logger *log)
@@ -77,7 +80,6 @@ void hx_memory_say(const struct hx_memory *memory, const char *folder, struct hx
 		HX_LOGGER_UNSIGNED("temporary_files", hx_budget_max(&memory->files)),
 	};
 
-	hx_logger(
-		log, HX_LOGGER_INFO, "memory limits in bytes, 0 is none", fields, HX_COUNT(fields));
+	hx_logger(log, HX_LOGGER_INFO, "memory limits", fields, HX_COUNT(fields));
 	warn_of_tmpfs(memory, folder == NULL ? "/tmp" : folder, log);
 }

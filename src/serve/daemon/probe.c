@@ -56,11 +56,11 @@ void hx_probe_live(struct hx_probe *probe, const struct hx_serve *serve)
 	text = text_of(probe);
 	if (turning == serve->loop_count)
 		(void)snprintf(
-			text, HX_PROBE_TEXT_SIZE, "%zu of %zu turn", turning, serve->loop_count);
+			text, HX_PROBE_TEXT_SIZE, "%zu of %zu running", turning, serve->loop_count);
 	else
 		(void)snprintf(
 			text, HX_PROBE_TEXT_SIZE,
-			"%zu of %zu turn; loop %zu has stood still for %" PRId64 " s", turning,
+			"%zu of %zu running; loop %zu has been blocked for %" PRId64 " s", turning,
 			serve->loop_count, worst, worst_ns / HX_NS_PER_S);
 }
 
@@ -72,9 +72,9 @@ static const char *why_away(const struct hx_serve *serve, const struct hx_store_
 	if (facts->answered != 0 && facts->status != HAPAX_OK)
 		return facts->error.message;
 	if (facts->has_outage && facts->outage.is_away)
-		return "it did not answer, and is tried again now and then";
+		return "the store did not answer; hapax retries at intervals";
 	if (facts->asked_ns != INT64_MAX && hx_clock_mono_ns() - facts->asked_ns > patience_ns)
-		return "it does not answer";
+		return "the store does not answer";
 	return NULL;
 }
 
@@ -102,18 +102,18 @@ static void look_at_store(
 
 	probe->is_store_up = why == NULL && atomic_load(&serve->is_latched) == 0;
 	if (atomic_load(&serve->is_latched) != 0) {
-		add(probe, "store", false)->reason = "it failed; a new start is needed";
+		add(probe, "store", false)->reason = "the store failed; restart the daemon";
 	} else if (why == NULL) {
 		(void)add(probe, "store", true);
 	} else if (goes_on) {
 		add(probe, "store", false)->is_optional = true;
 		(void)snprintf(
 			text_of(probe), HX_PROBE_TEXT_SIZE,
-			"away: %s; scopes with on_store_failure: continue go on by the journal",
+			"unavailable: %s; scopes with on_store_failure: continue use the journal",
 			why);
 	} else {
 		(void)add(probe, "store", false);
-		(void)snprintf(text_of(probe), HX_PROBE_TEXT_SIZE, "away: %s", why);
+		(void)snprintf(text_of(probe), HX_PROBE_TEXT_SIZE, "unavailable: %s", why);
 	}
 }
 
@@ -129,8 +129,8 @@ static void look_at_clock(
 	add(probe, "clock", skew_ms <= limit_ms && -skew_ms <= limit_ms)->is_optional = true;
 	(void)snprintf(
 		text_of(probe), HX_PROBE_TEXT_SIZE,
-		"the store's clock minus this machine's is %" PRId64
-		" ms, store.max_clock_skew %" PRId64 " ms",
+		"the store's clock minus the clock of this host is %" PRId64 " ms, "
+		"store.max_clock_skew is %" PRId64 " ms",
 		skew_ms, limit_ms);
 }
 
@@ -146,7 +146,7 @@ static void look_at_journal(struct hx_probe *probe, const struct hx_store_facts 
 	else
 		(void)snprintf(
 			text_of(probe), HX_PROBE_TEXT_SIZE,
-			"it cannot be read: nothing goes on while the store is away");
+			"the journal cannot be read; on_store_failure: continue has no effect");
 }
 
 /* Optional: the doors work regardless of it. */
@@ -184,7 +184,7 @@ void hx_probe_ready(
 	look_at_background(probe, &serve->outbox.background);
 	look_at_consumers(probe, &serve->consumers);
 	if (atomic_load(&serve->is_draining) != 0)
-		add(probe, "drain", false)->reason = "it is about to end";
+		add(probe, "drain", false)->reason = "the daemon is shutting down";
 	else
 		(void)add(probe, "drain", true);
 }

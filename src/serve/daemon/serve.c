@@ -114,7 +114,7 @@ static void on_drain_timer(struct hx_timer *timer)
 		close_doors(serve);
 		return;
 	}
-	log_text(serve, HX_LOGGER_WARN, "gave up requests in progress", NULL, NULL);
+	log_text(serve, HX_LOGGER_WARN, "drain timeout reached, requests abandoned", NULL, NULL);
 	serve->is_cut = true;
 	stop_loops(serve);
 }
@@ -193,10 +193,9 @@ static void take_answer(struct hx_task *task)
 	hx_store_view_look(&serve->view, &facts);
 	if (facts.status == HAPAX_ERR_FAILED && atomic_exchange(&serve->is_latched, 1) == 0) {
 		log_text(
-			serve, HX_LOGGER_ERROR,
-			"the store failed; start again to find out what is in it", "error",
+			serve, HX_LOGGER_ERROR, "store failed, daemon shuts down", "error",
 			facts.error.message);
-		begin_drain(serve, "the store failed");
+		begin_drain(serve, "store failed");
 	}
 	hx_admin_told(serve, facts.answered);
 }
@@ -256,7 +255,7 @@ void hx_serve_unsecured(
 
 	hx_metrics_add(cells, HX_METRIC_REFUSED, 0, HX_REFUSED_HANDSHAKE, 1);
 	hx_logger(
-		serve->log, has_spoken ? HX_LOGGER_WARN : HX_LOGGER_DEBUG, "a TLS handshake failed",
+		serve->log, has_spoken ? HX_LOGGER_WARN : HX_LOGGER_DEBUG, "TLS handshake failed",
 		fields, client[0] != '\0' ? 3 : 2);
 }
 
@@ -277,14 +276,14 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 	if (status != HAPAX_OK) {
 		serve->reload_failures++;
 		log_text(
-			serve, HX_LOGGER_ERROR, "the configuration stays as it was", "error",
-			err->message);
+			serve, HX_LOGGER_ERROR, "configuration rejected, previous one stays active",
+			"error", err->message);
 		hx_config_release(config);
 		return status;
 	}
 	if (hx_config_needs_restart(serve->config, config, setting))
 		log_text(
-			serve, HX_LOGGER_WARN, "a setting changes at the next start", "setting",
+			serve, HX_LOGGER_WARN, "setting takes effect after a restart", "setting",
 			setting);
 	hx_tls_set_renew(&serve->door_tls, &fresh, serve->log);
 	hx_config_release(serve->config);
@@ -301,7 +300,7 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 	hx_serve_say_config(serve);
 	hx_serve_reload_backgrounds(serve);
 	hx_api_reloaded(serve->api);
-	log_text(serve, HX_LOGGER_INFO, "the configuration was read again", NULL, NULL);
+	log_text(serve, HX_LOGGER_INFO, "configuration reloaded", NULL, NULL);
 	return HAPAX_OK;
 }
 
@@ -319,7 +318,8 @@ static void reload_by_signal(struct hx_serve *serve)
 		&serve->service,
 		status == HAPAX_OK
 			? "serving"
-			: "serving; the last configuration was not good and is not in force");
+			: "serving; the last configuration was rejected, the previous one "
+			  "stays active");
 }
 
 static void end_by_signal(struct hx_serve *serve, const char *name)
@@ -340,7 +340,9 @@ static void on_signal(struct hx_signals *signals, int number)
 	case SIGHUP: reload_by_signal(serve); break;
 	case SIGUSR1:
 		/* Log rotation tools send it; it must not stop the daemon. */
-		log_text(serve, HX_LOGGER_INFO, "no log to reopen: standard error", NULL, NULL);
+		log_text(
+			serve, HX_LOGGER_INFO, "nothing to reopen, the log is standard error", NULL,
+			NULL);
 		break;
 	case SIGUSR2: hx_serve_say_state(serve); break;
 	default: end_by_signal(serve, number == SIGINT ? "INT" : "TERM"); break;
@@ -415,7 +417,7 @@ static enum hapax_status find_address(
 		    1) == 1)
 		return HAPAX_OK;
 	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "%s: '%s' is not an address", setting, door->text);
+		err, HAPAX_ERR_INVALID, 0, "%s: invalid address '%s'", setting, door->text);
 }
 
 static struct hx_http_server *server_of(struct hx_loop *loop, bool is_proxy)
@@ -502,7 +504,8 @@ static enum hapax_status open_loops(struct hx_serve *serve, struct hapax_error *
 	serve->cells = hx_metrics_cells(serve->metrics, count);
 	serve->loops = hx_alloc_zero(count, sizeof(*serve->loops));
 	if (serve->loops == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for the loops");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for the event loops");
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
 		status = hx_loop_init(&serve->loops[i], serve, i, err);
 	if (status == HAPAX_OK)

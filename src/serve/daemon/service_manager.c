@@ -98,7 +98,7 @@ enum hapax_status hx_service_take_door(
 	if (fd < 0)
 		return hx_error_set(
 			err, hx_error_status_of(-fd), -fd,
-			"the socket '%s' could not be taken over", door);
+			"could not use the socket '%s' of the service manager", door);
 	*ret_fd = fd;
 	return HAPAX_OK;
 }
@@ -176,8 +176,8 @@ enum hapax_status hx_service_check_doors(const struct hx_service *service, struc
 		if (!service->sockets.is_taken[i])
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"LISTEN_FDNAMES: no door is called '%s', or there are more sockets "
-				"for it than loops",
+				"LISTEN_FDNAMES: '%s' is not a listener, or has more sockets "
+				"than threads; use gateway, proxy, resp or admin",
 				service->sockets.names[i]);
 	}
 	return HAPAX_OK;

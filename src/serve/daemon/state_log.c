@@ -29,7 +29,7 @@ static void say_part(struct hx_serve *serve, const struct hx_health_component *p
 		HX_LOGGER_TEXT("reason", part->reason != NULL ? part->reason : ""),
 	};
 
-	hx_logger_always(serve->log, HX_LOGGER_WARN, "not well", fields, 2);
+	hx_logger_always(serve->log, HX_LOGGER_WARN, "component degraded", fields, 2);
 }
 
 void hx_serve_say_config(struct hx_serve *serve)
@@ -46,7 +46,8 @@ void hx_serve_say_config(struct hx_serve *serve)
 
 		hx_logger(
 			serve->log, HX_LOGGER_WARN,
-			"a lease is below store.timeout: what a slow store grants may be over",
+			"lease is shorter than store.timeout, claims may lapse before they are "
+			"answered",
 			fields, 3);
 	}
 }

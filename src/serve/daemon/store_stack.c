@@ -42,7 +42,7 @@ static void say(const struct hapax_record *record, enum hapax_reconciled verdict
 	/* Every run that happened twice may have cost money: log all of them. */
 	if (is_bad)
 		hx_logger_always(
-			stack->log, HX_LOGGER_WARN, "ran twice in an outage of the store", fields,
+			stack->log, HX_LOGGER_WARN, "key ran twice during a store outage", fields,
 			FIELDS_MAX);
 	else if (verdict != HAPAX_RECONCILED_LATER)
 		hx_logger(stack->log, HX_LOGGER_INFO, "journal reconciled", fields, FIELDS_MAX);
@@ -60,7 +60,7 @@ static void say_opening(uint64_t done, uint64_t total, void *context)
 	if (hx_clock_mono_ns() < stack->told_ns)
 		return;
 	stack->told_ns = hx_clock_mono_ns() + TOLD_INTERVAL_NS;
-	hx_logger(stack->log, HX_LOGGER_INFO, "store is being read", fields, 2);
+	hx_logger(stack->log, HX_LOGGER_INFO, "reading store", fields, 2);
 }
 
 static enum hapax_status open_guard(
@@ -145,7 +145,7 @@ void hx_store_stack_watch(struct hx_store_stack *stack)
 		return;
 	/* It may have failed and recovered since the last check. */
 	if (outage.outages != stack->outages) {
-		hx_logger(stack->log, HX_LOGGER_ERROR, "store away", NULL, 0);
+		hx_logger(stack->log, HX_LOGGER_ERROR, "store unavailable", NULL, 0);
 		stack->was_away = 1;
 	}
 	if (stack->was_away && !outage.is_away) {
@@ -156,7 +156,7 @@ void hx_store_stack_watch(struct hx_store_stack *stack)
 			HX_LOGGER_UNSIGNED("twice", outage.reconciled[HAPAX_RECONCILED_TWICE]),
 		};
 
-		hx_logger(stack->log, HX_LOGGER_INFO, "store back", fields, FIELDS_MAX);
+		hx_logger(stack->log, HX_LOGGER_INFO, "store available", fields, FIELDS_MAX);
 	}
 	stack->outages = outage.outages;
 	stack->was_away = outage.is_away;

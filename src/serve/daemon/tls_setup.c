@@ -48,11 +48,9 @@ static void note_expiry(
 	};
 
 	if (left_ms <= 0)
-		hx_logger(
-			log, HX_LOGGER_ERROR,
-			"the certificate has expired; clients will not connect", fields, 1);
+		hx_logger(log, HX_LOGGER_ERROR, "certificate has expired", fields, 1);
 	else if (left_ms < WARN_DAYS * HX_MS_PER_DAY)
-		hx_logger(log, HX_LOGGER_WARN, "the certificate expires soon", fields, 2);
+		hx_logger(log, HX_LOGGER_WARN, "certificate expires soon", fields, 2);
 }
 
 static void note_mode(const char *key_file, struct hx_logger *log)
@@ -62,9 +60,7 @@ static void note_mode(const char *key_file, struct hx_logger *log)
 	struct hx_io_stat stat;
 
 	if (io->ops->stat_path(io->context, key_file, &stat) == 0 && (stat.mode & 077) != 0)
-		hx_logger(
-			log, HX_LOGGER_WARN, "the private key can be read by others; chmod 600 it",
-			&field, 1);
+		hx_logger(log, HX_LOGGER_WARN, "private key is readable by other users", &field, 1);
 }
 
 /* Warns of certificates configured at a door that does not ask for any. */
@@ -81,7 +77,8 @@ static void note_unasked(
 	    options.client_auth == HX_TLS_CLIENT_OFF)
 		hx_logger(
 			log, HX_LOGGER_WARN,
-			"auth.certificates counts for nothing: the admin door asks for none (tls)",
+			"auth.certificates has no effect, the admin listener does not request "
+			"certificates",
 			NULL, 0);
 }
 
@@ -98,7 +95,7 @@ static enum hapax_status open_door(
 	status = hx_tls_server_context_new(&options, &set->doors[index], &inner);
 	if (status != HAPAX_OK)
 		return hx_error_set(
-			err, status, inner.os_errno, "tls of listen.%s: %s",
+			err, status, inner.os_errno, "listen.%s: TLS: %s",
 			hx_config_tls_name(index), inner.message);
 	if (log != NULL && !is_told(config, service, index, options.certificate_file)) {
 		note_expiry(set->doors[index], &options, log);
@@ -133,8 +130,8 @@ void hx_tls_set_renew(struct hx_tls_set *set, struct hx_tls_set *fresh, struct h
 			hx_tls_context_exchange(set->doors[i], fresh->doors[i]);
 		else if (set->doors[i] != fresh->doors[i])
 			hx_logger(
-				log, HX_LOGGER_WARN,
-				"whether a door speaks TLS changes at the next start", &field, 1);
+				log, HX_LOGGER_WARN, "TLS of this listener changes after a restart",
+				&field, 1);
 	}
 	hx_tls_set_close(fresh);
 }

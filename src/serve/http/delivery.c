@@ -111,7 +111,7 @@ static struct hx_delivery *delivery_take(struct hx_loop *loop, enum hx_door door
 bool hx_delivery_accept(struct hx_http_exchange *exchange, enum hx_door door)
 {
 	static const struct hx_http_problem no_memory = {
-		.status = 503, .detail = "no memory for a request"};
+		.status = 503, .detail = "not enough memory for a request"};
 	struct hx_loop *loop = exchange->server->context;
 	struct hx_delivery *delivery = delivery_take(loop, door);
 
@@ -508,12 +508,13 @@ static bool count_in(struct hx_delivery *delivery)
 		loop->cells, HX_METRIC_REFUSED, 0,
 		status == HAPAX_ERR_LIMIT ? HX_REFUSED_TENANT : HX_REFUSED_MEMORY, 1);
 	if (status != HAPAX_ERR_LIMIT) {
-		hx_delivery_refuse(delivery, 503, NULL, NULL, "no memory for an event");
+		hx_delivery_refuse(delivery, 503, NULL, NULL, "not enough memory for an event");
 		return false;
 	}
 	hx_delivery_refuse(
-		delivery, 429, "urn:hapax:problem:too-many", "Too many requests of this tenant",
-		"max_requests_per_tenant are in progress; come again");
+		delivery, 429, "urn:hapax:problem:too-many",
+		"The tenant has too many requests in progress",
+		"tenant request limit reached (http.max_requests_per_tenant); retry later");
 	return false;
 }
 

@@ -191,7 +191,7 @@ void hx_delivery_pass(struct hx_delivery *delivery, const struct hx_http1_head *
 
 /* 400: an upstream may read the path as a different one. */
 #define HX_DELIVERY_OTHER_ROUTE \
-	"a service that decodes the path, or drops its ';' parameters, finds another route"
+	"a service that decodes the path, or drops its ';' parameters, would use a different route"
 void hx_delivery_refuse_path(struct hx_delivery *delivery, const char *detail);
 
 /*

@@ -38,6 +38,7 @@ struct words {
 	const char *in_progress;
 	const char *in_progress_detail;
 	const char *parked;
+	const char *parked_detail;
 	const char *mismatch;
 	const char *mismatch_detail;
 	const char *failed_elsewhere;
@@ -46,16 +47,17 @@ struct words {
 };
 
 static const struct words event_words = {
-	.in_progress = "The event is being processed",
-	.in_progress_detail = "its first delivery has not ended yet; come again",
-	.parked = "Nobody knows whether the event was processed",
-	.mismatch = "The same event came with other data",
-	.mismatch_detail = "source and id are those of an event whose data was not the same",
-	.failed_elsewhere = "The event failed for good, by another way in",
-	.uncertain = "Nobody knows whether the event was taken",
+	.in_progress = "The event is in progress",
+	.in_progress_detail = "the first delivery of this event is still running; retry later",
+	.parked = "The outcome of this event is unknown",
+	.parked_detail = "an operator must run 'hapax resolve' before this event can be processed",
+	.mismatch = "The event was already delivered with different data",
+	.mismatch_detail = "an event with the same source and id had different data",
+	.failed_elsewhere = "The event failed permanently through another interface",
+	.uncertain = "It is unknown whether the event was claimed",
 	.corrupt_detail =
-		"the event was done before, or the store is damaged; nothing was forwarded, "
-		"and its stored response cannot be read",
+		"the event is done, or the store is damaged; nothing was forwarded, and the "
+		"stored response cannot be read",
 };
 
 /* From draft-ietf-httpapi-idempotency-key-header, if it defines them. */
@@ -63,15 +65,20 @@ static const struct words key_words = {
 	.in_progress = "A request is outstanding for this Idempotency-Key",
 	.in_progress_detail = "A request with the same Idempotency-Key for the same operation is "
 			      "being processed or is outstanding.",
-	.parked = "Nobody knows whether the request with this Idempotency-Key took effect",
+	.parked = "The outcome of this request is unknown",
+	.parked_detail = "an operator must run 'hapax resolve' before this Idempotency-Key can be "
+			 "used again",
 	.mismatch = "Idempotency-Key is already used",
 	.mismatch_detail =
 		"This operation is idempotent and it requires correct usage of Idempotency Key. "
 		"Idempotency Key MUST not be reused across different payloads of this operation.",
-	.failed_elsewhere = "What has this Idempotency-Key failed for good, by another way in",
-	.uncertain = "Nobody knows whether the request was taken",
-	.corrupt_detail = "the request was done before, or the store is damaged; nothing was "
-			  "forwarded, and its stored response cannot be read",
+	.failed_elsewhere =
+		"The request with this Idempotency-Key failed permanently through another "
+		"interface",
+	.uncertain = "It is unknown whether the request was claimed",
+	.corrupt_detail =
+		"the request is done, or the store is damaged; nothing was forwarded, and the "
+		"stored response cannot be read",
 };
 
 static const struct words *words_of(const struct hx_delivery *delivery)
@@ -229,9 +236,7 @@ void hx_delivery_refuse(
 
 void hx_delivery_refuse_path(struct hx_delivery *delivery, const char *detail)
 {
-	hx_delivery_refuse(
-		delivery, 400, PROBLEM("path"), "Services read this path in different ways",
-		detail);
+	hx_delivery_refuse(delivery, 400, PROBLEM("path"), "The path is ambiguous", detail);
 }
 
 /* The next request runs, whatever caused the delay: answer as if the store was not asked. */
@@ -255,8 +260,8 @@ static void answer_failure(struct hx_delivery *delivery)
 	struct hx_http_problem problem = {
 		.status = delivery->call.is_late ? 504 : 502,
 		.type = is_lost ? PROBLEM("upstream-lost") : PROBLEM("upstream-unreachable"),
-		.title =
-			is_lost ? "The upstream's answer was lost" : "The upstream was not reached",
+		.title = is_lost ? "The upstream's response was lost"
+				 : "The upstream is unreachable",
 		.detail = delivery->call.failure.message};
 
 	if (delivery->call.is_revoked) {
@@ -362,7 +367,7 @@ static void answer_response(struct hx_delivery *delivery, bool is_stored)
 		const struct hx_http_problem problem = {
 			.status = 502,
 			.type = PROBLEM("upstream-redirect"),
-			.title = "The upstream answered with a redirection",
+			.title = "The upstream answered with a redirect",
 			.detail = delivery->call.failure.message};
 
 		send_problem(delivery, &problem, decision_of(delivery), AGAIN_UNSAID);
@@ -500,7 +505,7 @@ static void answer_parked(struct hx_delivery *delivery)
 		.status = 409,
 		.type = PROBLEM("parked"),
 		.title = words_of(delivery)->parked,
-		.detail = "a person has to decide: hapax resolve"};
+		.detail = words_of(delivery)->parked_detail};
 
 	if (!is_one_of_many(delivery, HX_CONCLUSION_PARKED))
 		send_problem(delivery, &problem, "parked", AGAIN_NEVER);
@@ -535,7 +540,7 @@ static void answer_corrupt(struct hx_delivery *delivery)
 	const struct hx_http_problem problem = {
 		.status = 500,
 		.type = PROBLEM("corrupt"),
-		.title = "What is stored cannot be read",
+		.title = "The stored record cannot be read",
 		.detail = words_of(delivery)->corrupt_detail};
 
 	if (!is_one_of_many(delivery, HX_CONCLUSION_PARKED))
@@ -563,9 +568,9 @@ static void answer_error(struct hx_delivery *delivery, enum hapax_status status)
 		problem.title = "The store is full";
 	} else {
 		problem.type = PROBLEM("store-unavailable");
-		problem.title = "The store was not reached";
+		problem.title = "The store is unavailable";
 	}
-	problem.detail = "nothing was forwarded; come again";
+	problem.detail = "nothing was forwarded; retry later";
 	send_problem(delivery, &problem, NULL, AGAIN_LATER);
 }
 

@@ -50,8 +50,7 @@ static bool is_disguised(const struct hx_delivery *delivery, struct hapax_bytes 
 
 		hx_logger(
 			log, HX_LOGGER_DEBUG,
-			"field dropped: its name has other characters than "
-			"letters, digits and hyphens",
+			"header dropped: only letters, digits and hyphens are allowed in its name",
 			fields, 2);
 	}
 	return true;

@@ -86,7 +86,7 @@ static void gateway_refuse(
 	}
 	hx_delivery_refuse(
 		delivery, status_of(status), PROBLEM("not-an-event"),
-		"The request is not a CloudEvent that can be read here", err->message);
+		"The request is not a valid CloudEvent", err->message);
 }
 
 /* Reads all events once, so that an error in the last is reported before the first runs. */
@@ -99,7 +99,7 @@ enum hapax_status hx_gateway_open_batch(
 	enum hapax_status status;
 
 	if (batch == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a batch");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a batch");
 	hx_buf_init(&batch->text, (size_t)config->http.max_body);
 	delivery->batch = batch;
 	status = hx_http_body_whole(&delivery->exchange->body, &batch->text, &text, err);
@@ -149,8 +149,8 @@ void hx_gateway_answer_batch(struct hx_delivery *delivery)
 				.status = 200, .fields = fields, .field_count = count});
 	} else {
 		problem.title = worst == HX_CONCLUSION_REJECTED
-			? "Events of the batch failed for good, or came with other data"
-			: "Events of the batch are not done yet";
+			? "Some events of the batch failed permanently or are mismatches"
+			: "Some events of the batch are not done yet";
 		hx_http_reply_problem(exchange, &problem, fields, count);
 	}
 	hx_delivery_give(delivery);
@@ -222,7 +222,7 @@ static bool identify(struct hx_delivery *delivery)
 			status == HAPAX_ERR_INVALID         ? 400
 				: status == HAPAX_ERR_LIMIT ? 413
 							    : 503,
-			PROBLEM("no-key"), "No key can be made of this event", err.message);
+			PROBLEM("no-key"), "The event has no key", err.message);
 		return false;
 	}
 	if (scope == NULL)
@@ -254,8 +254,8 @@ bool hx_gateway_claim(struct hx_delivery *delivery)
 
 	if (route == NULL) {
 		hx_delivery_refuse(
-			delivery, 404, PROBLEM("no-route"), "No route takes this event",
-			"neither the path nor the type or source is named by a route");
+			delivery, 404, PROBLEM("no-route"), "No route matches this event",
+			"no route matches the path, type and source of the event");
 		return false;
 	}
 	delivery->claim.route = route;
@@ -399,8 +399,7 @@ void hx_gateway_handle(struct hx_http_exchange *exchange)
 		count(loop, 405);
 		hx_http_reply_problem(
 			exchange,
-			&(struct hx_http_problem){
-				.status = 405, .detail = "events are sent by POST"},
+			&(struct hx_http_problem){.status = 405, .detail = "send events with POST"},
 			&allow, 1);
 		return;
 	}

@@ -121,7 +121,7 @@ static void make_key(struct hx_large *large)
 	if (large->is_short)
 		(void)hx_error_set(
 			&large->key_err, HAPAX_ERR_LIMIT, 0,
-			"data of %zu bytes needs more than %zu bytes of memory to be compared; "
+			"data of %zu bytes needs more than %zu bytes of memory to compare; "
 			"raise memory.listeners",
 			large->event.data.size, left);
 	hx_buf_done(&scratch);
@@ -131,7 +131,7 @@ static enum hapax_status refuse_as_full(struct hapax_error *err)
 {
 	return hx_error_set(
 		err, HAPAX_ERR_NO_MEMORY, 0,
-		"the memory for requests and replies is in use; try again later");
+		"the memory for requests and responses is in use; retry later");
 }
 
 /* The error if it did not fit. */
@@ -147,8 +147,8 @@ static void explain(struct hx_large *large)
 	large->is_short = true;
 	(void)hx_error_set(
 		&large->err, HAPAX_ERR_LIMIT, 0,
-		"body of %zu bytes needs more than %zu bytes of memory to be read; "
-		"raise memory.listeners",
+		"body of %zu bytes needs more than %zu bytes of memory to read; raise "
+		"memory.listeners",
 		size, large->share);
 }
 
@@ -397,7 +397,8 @@ static struct hx_large *new_large(
 		return NULL;
 	large = hx_alloc_zero(1, sizeof(*large));
 	if (large == NULL) {
-		(void)hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a large event");
+		(void)hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a large event");
 		return NULL;
 	}
 	large->delivery = delivery;
@@ -432,8 +433,8 @@ static enum hapax_status hold_batch(struct hx_large *large, struct hapax_error *
 	if (max != 0 && size > max)
 		return hx_error_set(
 			err, HAPAX_ERR_LIMIT, 0,
-			"batch of %zu bytes needs more than %zu bytes of memory to be held; "
-			"raise memory.listeners",
+			"batch of %zu bytes needs more than %zu bytes of memory; raise "
+			"memory.listeners",
 			size, max);
 	if (size > 0 &&
 	    (hx_http_server_is_full(large->delivery->exchange->server) ||

@@ -12,6 +12,7 @@
  *
  * Titles are those of draft-ietf-httpapi-idempotency-key-header.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -67,7 +68,7 @@ static void ask(struct hx_delivery *delivery)
 static void refuse_body(struct hx_delivery *delivery, const struct hapax_error *err)
 {
 	hx_delivery_refuse(
-		delivery, 503, PROBLEM("no-body"), "The request cannot be read again",
+		delivery, 503, PROBLEM("no-body"), "The request body could not be read",
 		err->message);
 }
 
@@ -131,14 +132,24 @@ static void refuse_stranger(struct hx_delivery *delivery)
 
 	hx_delivery_refuse(
 		delivery, 400, PROBLEM("credential-missing"),
-		"The request has an Idempotency-Key and no credential",
-		has_cookies
-			? "no cookie of this request identifies its client; name the session "
-			  "cookie in 'credential_cookies' of the route, or set 'credential: none' "
-			  "if all clients may share responses"
-			: "send Authorization or an API key; or set 'credential' of the route: "
-			  "'header:NAME' for a field that identifies the client, or 'none' if all "
-			  "clients may share responses");
+		"The request has an Idempotency-Key but no credential",
+		has_cookies ? "no cookie of this request identifies the client; name the "
+			      "session cookie in 'credential_cookies' of the route, or set "
+			      "'credential: none' if all clients may share responses"
+			    : "send Authorization or an API key; or set 'credential' of the "
+			      "route: 'header:NAME' for a header that identifies the client, "
+			      "or 'none' if all clients may share responses");
+}
+
+/* Title and detail are those of the draft, with the header that the route uses. */
+static void refuse_keyless(struct hx_delivery *delivery)
+{
+	char title[256];
+
+	(void)snprintf(title, sizeof(title), "%s is missing", delivery->claim.proxy->header);
+	hx_delivery_refuse(
+		delivery, 400, PROBLEM("key-missing"), title,
+		"This operation is idempotent and it requires correct usage of Idempotency Key.");
 }
 
 static void take_key(struct hx_delivery *delivery)
@@ -154,10 +165,7 @@ static void take_key(struct hx_delivery *delivery)
 	case HX_PROXY_KEY_FOUND: take_fingerprint(delivery); return;
 	case HX_PROXY_KEY_MISSING:
 		if (delivery->claim.proxy->required) {
-			hx_delivery_refuse(
-				delivery, 400, PROBLEM("key-missing"), "Idempotency-Key is missing",
-				"This operation is idempotent and it requires correct usage of "
-				"Idempotency Key.");
+			refuse_keyless(delivery);
 			return;
 		}
 		delivery->claim.passes = true;
@@ -166,13 +174,13 @@ static void take_key(struct hx_delivery *delivery)
 		return;
 	case HX_PROXY_KEY_INVALID:
 		hx_delivery_refuse(
-			delivery, 400, PROBLEM("key-invalid"), "Idempotency-Key is not valid",
+			delivery, 400, PROBLEM("key-invalid"), "The Idempotency-Key is invalid",
 			err.message);
 		return;
 	case HX_PROXY_KEY_WHOSE_IS_UNKNOWN:
 		hx_delivery_refuse(
 			delivery, 400, PROBLEM("credential"),
-			"The client of this Idempotency-Key is not clear", err.message);
+			"The client of this Idempotency-Key is ambiguous", err.message);
 		return;
 	case HX_PROXY_KEY_NO_CREDENTIAL: refuse_stranger(delivery); return;
 	}
@@ -198,8 +206,8 @@ static const struct hx_config_proxy_route *find_route(
 	route = hx_config_proxy_route_find(config, plain);
 	if (route == NULL) {
 		hx_delivery_refuse(
-			delivery, 404, PROBLEM("no-route"), "No route takes this request",
-			"its path is named by no route");
+			delivery, 404, PROBLEM("no-route"), "No route matches this request",
+			"no route matches the path of the request");
 		return NULL;
 	}
 	if (loosest.data != path.data && !hx_config_proxy_routes_agree(config, plain, loosest)) {
@@ -231,8 +239,9 @@ void hx_proxy_take_up(struct hx_delivery *delivery)
 	}
 	if (is_disguised(route, head->method)) {
 		hx_delivery_refuse(
-			delivery, 400, PROBLEM("method"), "The method is not in capital letters",
-			"methods are: as it stands it would not be run once");
+			delivery, 400, PROBLEM("method"), "The method is not in upper case",
+			"send the method in upper case; as it stands, the request would not be "
+			"deduplicated");
 		return;
 	}
 	delivery->claim.passes = true;

@@ -116,11 +116,13 @@ static enum hapax_status find_only(
 		return HAPAX_OK;
 	if (hx_http1_find(head, name, index + 1) < head->field_count)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the field '%.*s' occurs twice", (int)name.size,
+			err, HAPAX_ERR_INVALID, 0, "the header '%.*s' occurs twice", (int)name.size,
 			(const char *)name.data);
 	if (hx_http1_is_hop(head, name))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "Connection names the field '%.*s'",
+			err, HAPAX_ERR_INVALID, 0,
+			"Connection names the header '%.*s'; send it as an end-to-end "
+			"header",
 			(int)name.size, (const char *)name.data);
 	return HAPAX_OK;
 }
@@ -230,7 +232,9 @@ static enum hapax_status add_fields(
 			continue;
 		if (hx_http1_is_hop(head, name))
 			status = hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "Connection names the field '%.*s'",
+				err, HAPAX_ERR_INVALID, 0,
+				"Connection names the header '%.*s'; send it as an "
+				"end-to-end header",
 				(int)name.size, (const char *)name.data);
 		else
 			add_values(sha, head, name);
@@ -278,7 +282,9 @@ static enum hapax_status add_cookies(
 		return HAPAX_OK;
 	if (hx_http1_is_hop(head, field))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "Connection names the field 'Cookie'");
+			err, HAPAX_ERR_INVALID, 0,
+			"Connection names the header 'Cookie'; send it as an end-to-end "
+			"header");
 	for (size_t i = 0; i < route->credential_cookie_count; i++)
 		is_there =
 			add_cookie(
@@ -300,7 +306,7 @@ static enum hapax_status add_principal(
 		return status;
 	if (index == head->field_count || head->fields[index].value.size == 0)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the field '%.*s' is %s", (int)name.size,
+			err, HAPAX_ERR_INVALID, 0, "the header '%.*s' is %s", (int)name.size,
 			(const char *)name.data, index == head->field_count ? "missing" : "empty");
 	add(sha, HX_BYTES_LIT("header"));
 	add(sha, name);

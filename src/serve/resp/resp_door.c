@@ -86,7 +86,7 @@ static void write_out(struct hx_resp_peer *peer)
 	if (peer->session.is_abrupt ||
 	    (out->size > 0 &&
 	     hx_connection_write(&peer->connection, out->data, out->size) != HAPAX_OK)) {
-		(void)hx_error_set(&err, HAPAX_ERR_LIMIT, 0, "the replies could not be written");
+		(void)hx_error_set(&err, HAPAX_ERR_LIMIT, 0, "could not write the replies");
 		hx_connection_close(&peer->connection, &err);
 	}
 	hx_buf_clear(out);
@@ -241,7 +241,7 @@ static void tell_refused(struct hx_resp_peer *peer)
 	hx_metrics_add(loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_LOCKED, peer->session.locked);
 	if (peer->session.refused > 0)
 		hx_logger(
-			loop->serve->log, HX_LOGGER_WARN, "a name or password was wrong", fields,
+			loop->serve->log, HX_LOGGER_WARN, "Redis authentication failed", fields,
 			peer->client[0] != '\0' ? 3 : 2);
 	/* If no users are configured, there is nothing to guess. */
 	for (unsigned i = 0; i < peer->session.refused && has_users(peer); i++)
@@ -704,7 +704,7 @@ enum hapax_status hx_resp_door_open(
 	status =
 		hx_timer_introduce(&loop->reactor.timers, &door->drain_timer, on_drain_timer, door);
 	if (status != HAPAX_OK)
-		(void)hx_error_set(err, status, 0, "no memory for the Redis door");
+		(void)hx_error_set(err, status, 0, "not enough memory for the Redis listener");
 	else
 		status = hx_listener_open(
 			&door->listener, &loop->reactor, address, shares_port, on_accept, door,

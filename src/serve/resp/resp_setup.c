@@ -23,7 +23,7 @@ static enum hapax_status make_users(struct hx_serve *serve, struct hapax_error *
 
 	serve->resp_users = hx_alloc_zero(resp->user_count + 1, sizeof(*serve->resp_users));
 	if (serve->resp_users == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for the users");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for the users");
 	for (size_t i = 0; i < resp->user_count; i++) {
 		const struct hx_config_resp_user *from = &resp->users[i];
 		struct hx_resp_user *user = &serve->resp_users[i];
@@ -35,7 +35,9 @@ static enum hapax_status make_users(struct hx_serve *serve, struct hapax_error *
 		if (!hx_hex_decode(
 			    hapax_bytes_from_text(from->password_sha256), user->password_sha256))
 			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "resp.users: '%s' has no SHA-256",
+				err, HAPAX_ERR_INVALID, 0,
+				"resp.users: '%s' needs 'sha256', the SHA-256 of the "
+				"password",
 				from->name);
 	}
 	return HAPAX_OK;
@@ -92,7 +94,7 @@ static void on_changed(const struct hx_resp_change *said, void *context)
 		const struct hx_logger_field field = HX_LOGGER_TEXT("action", said->action);
 
 		hx_logger_always(
-			serve->log, HX_LOGGER_ERROR, "an audit entry was not written", &field, 1);
+			serve->log, HX_LOGGER_ERROR, "audit entry could not be written", &field, 1);
 		return;
 	}
 	change->task = (struct hx_task){.fn = note_change, .context = change};

@@ -102,7 +102,7 @@ static void note_failure(struct hx_background *background, const struct hapax_er
 
 		hx_background_say(
 			background, is_news ? HX_LOGGER_WARN : HX_LOGGER_DEBUG,
-			"a service failed, and is started again", fields, 3);
+			"service failed, restarting", fields, 3);
 	}
 }
 
@@ -126,7 +126,8 @@ static enum hapax_status run_once(
 	if (ops->retire != NULL)
 		ops->retire(background, work);
 	if (status == HAPAX_OK && !background->stops && !background->is_changed)
-		status = hx_error_set(err, HAPAX_ERR_FAILED, 0, "it ended, and nobody knows why");
+		status = hx_error_set(
+			err, HAPAX_ERR_FAILED, 0, "the task ended without reporting an error");
 	hx_mutex_unlock(&background->mutex);
 	ops->close(work);
 	return status;
@@ -163,7 +164,7 @@ static void begin_anew(struct hx_background *background)
 {
 	background->resume_ns = 0;
 	background->failures = 0;
-	(void)hx_error_set(&background->trouble, HAPAX_ERR_UNAVAILABLE, 0, "it has not begun yet");
+	(void)hx_error_set(&background->trouble, HAPAX_ERR_UNAVAILABLE, 0, "not started yet");
 }
 
 static enum hapax_status start_thread(struct hx_background *background, struct hapax_error *err)

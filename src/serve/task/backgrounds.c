@@ -51,7 +51,7 @@ void hx_serve_reload_backgrounds(struct hx_serve *serve)
 			const struct hx_logger_field field = HX_LOGGER_TEXT("error", err.message);
 
 			hx_logger(
-				serve->log, HX_LOGGER_ERROR, "a service was not started", &field,
+				serve->log, HX_LOGGER_ERROR, "service could not be started", &field,
 				1);
 		}
 	}

@@ -22,19 +22,19 @@ struct line {
 };
 
 static const struct line lines[] = {
-	[HAPAX_FACT_RETRY] = {HX_LOGGER_WARN, "a message is tried again"},
-	[HAPAX_FACT_DEAD_LETTER] = {HX_LOGGER_WARN, "a message is a dead letter"},
-	[HAPAX_FACT_UNDELIVERED] = {HX_LOGGER_ERROR, "a message was not handed on"},
-	[HAPAX_FACT_STORE_AWAY] = {HX_LOGGER_ERROR, "a consumer waits for the store"},
-	[HAPAX_FACT_STORE_BACK] = {HX_LOGGER_INFO, "a consumer goes on"},
-	[HAPAX_FACT_SOURCE_FAILED] = {HX_LOGGER_WARN, "a source failed"},
-	[HAPAX_FACT_UNPROTECTED] = {HX_LOGGER_INFO, "a message ran without a key"},
+	[HAPAX_FACT_RETRY] = {HX_LOGGER_WARN, "message will be retried"},
+	[HAPAX_FACT_DEAD_LETTER] = {HX_LOGGER_WARN, "message moved to dead letters"},
+	[HAPAX_FACT_UNDELIVERED] = {HX_LOGGER_ERROR, "message could not be published"},
+	[HAPAX_FACT_STORE_AWAY] = {HX_LOGGER_ERROR, "consumer paused: store unavailable"},
+	[HAPAX_FACT_STORE_BACK] = {HX_LOGGER_INFO, "consumer resumed"},
+	[HAPAX_FACT_SOURCE_FAILED] = {HX_LOGGER_WARN, "source failed"},
+	[HAPAX_FACT_UNPROTECTED] = {HX_LOGGER_INFO, "message ran without a key"},
 };
 
 /* A fact without its own line is logged with the consumer's text. */
 static struct line line_of(enum hapax_consumer_fact fact)
 {
-	static const struct line other = {HX_LOGGER_INFO, "a consumer tells"};
+	static const struct line other = {HX_LOGGER_INFO, "consumer report"};
 	size_t index = (size_t)fact;
 
 	return index < HX_COUNT(lines) && lines[index].msg != NULL ? lines[index] : other;

@@ -366,8 +366,7 @@ static void say_failed(
 		HX_LOGGER_TEXT("consumer", name), HX_LOGGER_TEXT("error", err->message)};
 
 	hx_logger(
-		consumers->serve->log, HX_LOGGER_ERROR, "a consumer could not be started", fields,
-		2);
+		consumers->serve->log, HX_LOGGER_ERROR, "consumer could not be started", fields, 2);
 }
 
 static bool is_same(const struct hx_consumer_task *task, const struct hx_config *config)
@@ -386,7 +385,7 @@ static void dismiss(struct hx_consumers *consumers, struct hx_consumer_task **li
 	*link = task->next;
 	task->next = consumers->leaving;
 	consumers->leaving = task;
-	say(consumers, "a consumer was taken out", task->name);
+	say(consumers, "consumer removed", task->name);
 	hx_background_drain(&task->background);
 }
 
@@ -395,7 +394,7 @@ static void change(
 {
 	struct hapax_error err;
 
-	say(consumers, "a consumer was changed", task->name);
+	say(consumers, "consumer changed", task->name);
 	take_settings(task, config);
 	if (hx_background_renew(&task->background, config, &err) != HAPAX_OK)
 		say_failed(consumers, task->name, &err);
@@ -433,7 +432,7 @@ void hx_consumers_reload(struct hx_consumers *consumers, struct hx_config *confi
 
 		if (has_task(consumers, settings->name))
 			continue;
-		say(consumers, "a consumer was added", settings->name);
+		say(consumers, "consumer added", settings->name);
 		if (start_task(consumers, config, settings, &err) != HAPAX_OK)
 			say_failed(consumers, settings->name, &err);
 	}
@@ -596,7 +595,8 @@ static bool why_not(struct hx_consumer_task *task, char *reason, size_t size)
 		(void)snprintf(reason, size, "%s: %s", task->name, trouble.message);
 	else if (view.runs && task->is_paused)
 		(void)snprintf(
-			reason, size, "%s: it waits for the store (%s)", task->name, task->why);
+			reason, size, "%s: paused, the store is unavailable (%s)", task->name,
+			task->why);
 	else if (view.runs && is_source_away(task, view.now.received))
 		(void)snprintf(reason, size, "%s: %s", task->name, task->why);
 	else
@@ -625,7 +625,7 @@ size_t hx_consumers_troubled(struct hx_consumers *consumers, char *reason, size_
 		(void)snprintf(
 			reason + used, size - used, "; and %zu others of %zu", troubled - 1, count);
 	} else if (troubled == 0) {
-		(void)snprintf(reason, size, "%zu of %zu are well", count, count);
+		(void)snprintf(reason, size, "%zu of %zu running", count, count);
 	}
 	return troubled;
 }

@@ -35,29 +35,27 @@ static void on_report(void *context, enum hapax_relay_event event, const char *t
 	case HAPAX_RELAY_READY:
 		hx_background_trouble(work->background, NULL);
 		hx_background_say(
-			work->background, HX_LOGGER_INFO, "the outbox is being relayed", &field, 1);
+			work->background, HX_LOGGER_INFO, "outbox relay started", &field, 1);
 		break;
 	case HAPAX_RELAY_OUTAGE:
 		(void)hx_error_set(&trouble, HAPAX_ERR_UNAVAILABLE, 0, "%s", text);
 		hx_background_trouble(work->background, &trouble);
 		hx_background_say(
-			work->background, HX_LOGGER_WARN, "the outbox waits: one side is away",
-			&field, 1);
+			work->background, HX_LOGGER_WARN, "outbox relay paused", &field, 1);
 		break;
 	case HAPAX_RELAY_RESUMED:
 		hx_background_trouble(work->background, NULL);
 		hx_background_say(
-			work->background, HX_LOGGER_INFO, "the outbox is relayed again", NULL, 0);
+			work->background, HX_LOGGER_INFO, "outbox relay resumed", NULL, 0);
 		break;
 	case HAPAX_RELAY_RETRY:
 		hx_background_say(
-			work->background, HX_LOGGER_WARN, "an event of the outbox failed", &field,
-			1);
+			work->background, HX_LOGGER_WARN, "outbox event failed and will be retried",
+			&field, 1);
 		break;
 	case HAPAX_RELAY_PARKED:
 		hx_background_say(
-			work->background, HX_LOGGER_ERROR, "an event of the outbox was parked",
-			&field, 1);
+			work->background, HX_LOGGER_ERROR, "outbox event parked", &field, 1);
 		break;
 	case HAPAX_RELAY_CONFIRMED: break;
 	}
@@ -82,7 +80,7 @@ static enum hapax_status open_work(
 	enum hapax_status status;
 
 	if (work == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a relay");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a relay");
 	work->background = background;
 	name_owner(work->owner);
 	options.sink = outbox->sink;

@@ -169,7 +169,7 @@ static void give_up(struct hx_exporter *exporter, const char *why)
 	};
 
 	atomic_fetch_add_explicit(&exporter->failed, exporter->sent_spans, memory_order_relaxed);
-	hx_logger(exporter->log, HX_LOGGER_WARN, "spans were given up", fields, 3);
+	hx_logger(exporter->log, HX_LOGGER_WARN, "spans dropped", fields, 3);
 	forget(exporter, exporter->sent_notes);
 	exporter->sent_notes = 0;
 }
@@ -198,7 +198,7 @@ static void send_notes(struct hx_exporter *exporter)
 	if (exporter->sent_notes == 0)
 		write_body(exporter, queued(exporter));
 	if (exporter->body.size == 0) {
-		give_up(exporter, "there was no memory for them");
+		give_up(exporter, "not enough memory");
 		return;
 	}
 	if (atomic_load(&exporter->is_ending) && deadline_ns > atomic_load(&exporter->end_ns))
@@ -226,7 +226,7 @@ static void drop_rest(struct hx_exporter *exporter, size_t count)
 		spans += hx_trace_note_spans(&exporter->notes[(exporter->first + i) % QUEUE_MAX]);
 	exporter->sent_notes = count;
 	exporter->sent_spans = spans;
-	give_up(exporter, "the daemon ended first");
+	give_up(exporter, "the daemon stopped before they were sent");
 }
 
 /* No call is in progress: begin the next one. */
@@ -364,7 +364,7 @@ static enum hapax_status take_field(
 	if (colon == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"traces.headers_file: '%s' has a line that is not 'Name: value'",
+			"traces.headers_file: every line of '%s' must be 'Name: value'",
 			exporter->config->traces.headers_file);
 	name = hx_bytes(data, (size_t)(colon - data));
 	value = hx_http1_trim(hx_bytes(colon + 1, line.size - name.size - 1));
@@ -373,8 +373,7 @@ static enum hapax_status take_field(
 		return status;
 	status = hx_buf_reserve(&exporter->fields, name.size + value.size + 2);
 	if (status != HAPAX_OK)
-		return hx_error_set(
-			err, status, 0, "traces.headers_file: there was no room for all of it");
+		return hx_error_set(err, status, 0, "traces.headers_file: not enough memory");
 	(void)hx_buf_append(&exporter->fields, name.data, name.size);
 	(void)hx_buf_append(&exporter->fields, ":", 1);
 	(void)hx_buf_append(&exporter->fields, value.data, value.size);
@@ -469,7 +468,7 @@ enum hapax_status hx_exporter_start(
 	status = read_fields(exporter, err);
 	exporter->notes = hx_alloc_zero(QUEUE_MAX, sizeof(*exporter->notes));
 	if (status == HAPAX_OK && exporter->notes == NULL)
-		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for traces");
+		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for traces");
 	if (status == HAPAX_OK)
 		status = open_client(exporter, resolver, err);
 	if (status == HAPAX_OK)
