@@ -39,8 +39,10 @@ static enum hapax_status duration_refuse(
 	int quoted = text.size < QUOTED_MAX ? (int)text.size : QUOTED_MAX;
 
 	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "duration \"%.*s\" was wrong at position %zu: %s",
-		quoted, (const char *)text.data, position, why);
+		err, HAPAX_ERR_INVALID, 0,
+		"invalid duration '%.*s': %s at position %zu; use w, d, h, m, s or ms, as in 90s "
+		"or 1h30m",
+		quoted, (const char *)text.data, why, position);
 }
 
 static bool is_digit(unsigned char byte)
@@ -90,7 +92,9 @@ enum hapax_status hx_duration_parse(
 	int64_t total = 0;
 
 	if (text.size == 0)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "duration was empty");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"invalid duration '': it is empty; use w, d, h, m, s or ms, as in 90s or 1h30m");
 	while (position < text.size) {
 		size_t unit_at = run_end(text, position, true);
 		size_t end = run_end(text, unit_at, false);
@@ -100,14 +104,12 @@ enum hapax_status hx_duration_parse(
 		if (unit_at == position)
 			return duration_refuse(text, position, "expected a whole number", err);
 		if (unit == UNITS)
-			return duration_refuse(
-				text, unit_at, "expected one of w, d, h, m, s, ms", err);
+			return duration_refuse(text, unit_at, "expected a unit", err);
 		if (unit < unit_next)
-			return duration_refuse(
-				text, unit_at, "units go from large to small, each once", err);
+			return duration_refuse(text, unit_at, "expected a smaller unit", err);
 		if (!read_number(hx_bytes(bytes + position, unit_at - position), &value) ||
 		    hx_mul_i64(value, units[unit].ms, &value) || hx_add_i64(total, value, &total))
-			return duration_refuse(text, position, "too long", err);
+			return duration_refuse(text, position, "number is too large", err);
 		unit_next = unit + 1;
 		position = end;
 	}

@@ -356,20 +356,20 @@ static enum hapax_status read_open_file(
 		if (room > 0) {
 			if (hx_buf_reserve(buf, room) != HAPAX_OK)
 				return hx_error_set(
-					err, HAPAX_ERR_NO_MEMORY, 0, "no memory to read \"%s\"",
-					path);
+					err, HAPAX_ERR_NO_MEMORY, 0,
+					"not enough memory to read '%s'", path);
 			target = buf->data + buf->size;
 		}
 		part = hx_io_read_full(io, file, target, room > 0 ? room : 1, done);
 		if (part < 0)
 			return hx_error_set(
 				err, hx_error_status_of((int)-part), (int)-part,
-				"\"%s\" was not read", path);
+				"could not read '%s'", path);
 		if (part == 0)
 			return HAPAX_OK;
 		if (room == 0)
 			return hx_error_set(
-				err, HAPAX_ERR_LIMIT, 0, "\"%s\" was larger than %zu bytes", path,
+				err, HAPAX_ERR_LIMIT, 0, "'%s' is larger than %zu bytes", path,
 				done);
 		buf->size += (size_t)part;
 		done += (size_t)part;
@@ -386,7 +386,7 @@ enum hapax_status hx_io_read_all(
 
 	if (file < 0)
 		return hx_error_set(
-			err, hx_error_status_of(-file), -file, "\"%s\" was not opened", path);
+			err, hx_error_status_of(-file), -file, "could not open '%s'", path);
 	status = read_open_file(io, file, path, size_max, buf, err);
 	if (status != HAPAX_OK)
 		buf->size = size_before;
@@ -438,8 +438,8 @@ enum hapax_status hx_io_make_folders(
 
 	if (failed)
 		return hx_error_set(
-			err, hx_error_status_of(-failed), -failed, "directory \"%s\" was not made",
-			path);
+			err, hx_error_status_of(-failed), -failed,
+			"could not create directory '%s'", path);
 	return HAPAX_OK;
 }
 
@@ -462,14 +462,15 @@ enum hapax_status hx_io_path_absolute(
 		if (getcwd(ret_path, size) == NULL)
 			return hx_error_set(
 				err, errno == ERANGE ? HAPAX_ERR_INVALID : HAPAX_ERR_UNAVAILABLE,
-				errno, "the working directory has no name that can be used");
+				errno, "could not determine the working directory");
 		used = strlen(ret_path);
 		/* The root ends with its slash. */
 		if (used > 1 && used < size)
 			ret_path[used++] = '/';
 	}
 	if (path.size >= size - used)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the directory's name is too long");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the path of the directory is too long");
 	memcpy(ret_path + used, text, path.size);
 	ret_path[used + path.size] = '\0';
 	return HAPAX_OK;

@@ -193,7 +193,7 @@ enum hapax_status hx_process_start(
 	status = failed == ENOENT || failed == EACCES || failed == ENOEXEC
 		? HAPAX_ERR_INVALID
 		: hx_error_status_of(failed);
-	return hx_error_set(err, status, failed, "program \"%s\" did not start", plan->argv[0]);
+	return hx_error_set(err, status, failed, "could not start program '%s'", plan->argv[0]);
 }
 
 enum hapax_status hx_process_spawn(
@@ -236,7 +236,7 @@ static pid_t wait_for(pid_t pid, int options, int *ret_wait_status)
 static enum hapax_status not_waited(pid_t pid, struct hapax_error *err)
 {
 	return hx_error_set(
-		err, hx_error_status_of(errno), errno, "process %d was not waited for", (int)pid);
+		err, hx_error_status_of(errno), errno, "could not wait for process %d", (int)pid);
 }
 
 enum hapax_status hx_process_poll(

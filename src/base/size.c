@@ -46,8 +46,10 @@ static enum hapax_status size_refuse(
 	int quoted = text.size < QUOTED_MAX ? (int)text.size : QUOTED_MAX;
 
 	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "size \"%.*s\" was wrong at position %zu: %s", quoted,
-		(const char *)text.data, position, why);
+		err, HAPAX_ERR_INVALID, 0,
+		"invalid size '%.*s': %s at position %zu; use bytes, KiB, MB or GiB, as in 512 or "
+		"64KiB",
+		quoted, (const char *)text.data, why, position);
 }
 
 static const struct unit *find_unit(struct hapax_bytes name)
@@ -69,7 +71,9 @@ enum hapax_status hx_size_parse(
 	size_t end = 0;
 
 	if (text.size == 0)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "size was empty");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"invalid size '': it is empty; use bytes, KiB, MB or GiB, as in 512 or 64KiB");
 	for (; end < text.size && bytes[end] >= '0' && bytes[end] <= '9'; end++) {
 		overflow = overflow || hx_mul_u64(value, 10, &value) ||
 			hx_add_u64(value, (uint64_t)(bytes[end] - '0'), &value);
@@ -78,10 +82,9 @@ enum hapax_status hx_size_parse(
 	if (end == 0)
 		return size_refuse(text, 0, "expected a whole number", err);
 	if (unit == NULL)
-		return size_refuse(
-			text, end, "expected a unit such as KiB, MB or GiB, or none", err);
+		return size_refuse(text, end, "expected a unit", err);
 	if (overflow || hx_mul_u64(value, unit->bytes, &value))
-		return size_refuse(text, 0, "too large", err);
+		return size_refuse(text, 0, "number is too large", err);
 	*ret_bytes = value;
 	return HAPAX_OK;
 }

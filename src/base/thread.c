@@ -193,7 +193,7 @@ enum hapax_status hx_thread_start(
 	(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (failed)
 		return hx_error_set(
-			err, hx_error_status_of(failed), failed, "thread \"%s\" did not start",
+			err, hx_error_status_of(failed), failed, "could not start thread '%s'",
 			name);
 	return HAPAX_OK;
 }

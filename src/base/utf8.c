@@ -101,13 +101,13 @@ bool hx_utf8_fault(struct hapax_bytes text, size_t size_max, char why[HX_UTF8_FA
 	const unsigned char *data = text.data;
 
 	if (text.size == 0) {
-		(void)snprintf(why, HX_UTF8_FAULT_SIZE, "was empty");
+		(void)snprintf(why, HX_UTF8_FAULT_SIZE, "is empty");
 		return true;
 	}
 	if (text.size > size_max) {
 		(void)snprintf(
-			why, HX_UTF8_FAULT_SIZE, "was %zu bytes long, at most %zu are allowed",
-			text.size, size_max);
+			why, HX_UTF8_FAULT_SIZE, "is too long: %zu bytes, limit %zu", text.size,
+			size_max);
 		return true;
 	}
 	for (size_t at = 0; at < text.size;) {
@@ -117,14 +117,14 @@ bool hx_utf8_fault(struct hapax_bytes text, size_t size_max, char why[HX_UTF8_FA
 
 		if (size == 0) {
 			(void)snprintf(
-				why, HX_UTF8_FAULT_SIZE,
-				"was not UTF-8 at offset %zu (byte 0x%02x)", at, data[at]);
+				why, HX_UTF8_FAULT_SIZE, "is not UTF-8 at offset %zu (byte 0x%02x)",
+				at, data[at]);
 			return true;
 		}
 		if (hx_utf8_is_control(code)) {
 			(void)snprintf(
 				why, HX_UTF8_FAULT_SIZE,
-				"had a control character at offset %zu (U+%04X)", at,
+				"has a control character at offset %zu (U+%04X)", at,
 				(unsigned)code);
 			return true;
 		}

@@ -59,7 +59,7 @@ enum { HX_UTF8_FAULT_SIZE = 96 };
 
 /*
  * Is text unsuitable for people to type and read? It must be 1 to size_max bytes without controls.
- * why then continues a sentence about it: "was empty", "was not UTF-8 at offset 2 (byte 0xff)".
+ * why then continues a sentence about it: "is empty", "is not UTF-8 at offset 2 (byte 0xff)".
  */
 bool hx_utf8_fault(struct hapax_bytes text, size_t size_max, char why[HX_UTF8_FAULT_SIZE]);
 

@@ -25,7 +25,7 @@ static enum hapax_status set_property(
 		return HAPAX_OK;
 	/* librdkafka's message may contain the value, which may be a secret. */
 	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "librdkafka did not take property '%.100s'", name);
+		err, HAPAX_ERR_INVALID, 0, "librdkafka rejected property '%.100s'", name);
 }
 
 rd_kafka_conf_t *hx_kafka_client_conf(
@@ -60,7 +60,7 @@ rd_kafka_t *hx_kafka_client_new(
 	client = rd_kafka_new(type, conf, why, sizeof(why));
 	if (client == NULL) {
 		rd_kafka_conf_destroy(conf);
-		(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "librdkafka refused: %s", why);
+		(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "librdkafka failed: %s", why);
 	}
 	return client;
 }

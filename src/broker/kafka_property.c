@@ -190,16 +190,16 @@ static const struct {
 	{"ssl.engine.", "it loads code"},
 	{"ssl.providers", "it loads code"},
 	{"offset.store.", "hapax stores the offsets"},
-	{"debug", "librdkafka's log is not shown"},
-	{"log.", "librdkafka's log is not shown"},
+	{"debug", "hapax does not show librdkafka's log"},
+	{"log.", "hapax does not show librdkafka's log"},
 	{"bootstrap.servers", "name the servers before the topic, as in kafka://HOST:PORT"},
 	{"metadata.broker.list", "name the servers before the topic, as in kafka://HOST:PORT"},
 	{"group.id", "use group=NAME"},
 	{"group.instance.id", "use instance=NAME"},
 	{"auto.offset.reset", "use start=earliest or start=latest"},
-	{"enable.auto.commit", "hapax commits what is done"},
-	{"auto.commit.enable", "hapax commits what is done"},
-	{"enable.auto.offset.store", "hapax commits what is done"},
+	{"enable.auto.commit", "hapax commits offsets of finished messages"},
+	{"auto.commit.enable", "hapax commits offsets of finished messages"},
+	{"enable.auto.offset.store", "hapax commits offsets of finished messages"},
 	{"enable.idempotence", "hapax always sets it"},
 	{"acks", "hapax always waits for all replicas"},
 	{"request.required.acks", "hapax always waits for all replicas"},
@@ -235,8 +235,7 @@ static enum hapax_status kafka_property_refuse(
 
 	if (why != NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "property '%.64s' cannot be set here: %s", name,
-			why);
+			err, HAPAX_ERR_INVALID, 0, "cannot set property '%.64s': %s", name, why);
 	hx_suggest_init(&suggest, name);
 	for (size_t i = 0; i < HX_COUNT(table); i++)
 		if (use == HX_KAFKA_USE_SOURCE || !(table[i].flags & FOR_SOURCE))
@@ -244,11 +243,10 @@ static enum hapax_status kafka_property_refuse(
 	if (suggest.best != NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"property '%.64s' cannot be set here (did you mean '%s'?)", name,
-			suggest.best);
+			"cannot set property '%.64s' (did you mean '%s'?)", name, suggest.best);
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"property '%.64s' cannot be set here; 'man hapax' lists what can", name);
+		"cannot set property '%.64s'; 'man hapax' lists the supported properties", name);
 }
 
 enum hapax_status hx_kafka_property_check(
@@ -260,8 +258,8 @@ enum hapax_status hx_kafka_property_check(
 		return kafka_property_refuse(property->name, use, err);
 	if ((row->flags & FOR_SOURCE) && use == HX_KAFKA_USE_SINK)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "property '%s' is for sources, not for a sink",
-			row->name);
+			err, HAPAX_ERR_INVALID, 0,
+			"cannot set property '%s' for a sink; it is for sources only", row->name);
 	if (row->is_good != NULL && !row->is_good(property->value))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "property '%s' must be %s", row->name,

@@ -22,19 +22,19 @@ enum hapax_status hx_kafka_url_begin(
 	*ret_url = (struct hx_kafka_url){.property_count = 0};
 	if (strlen(text) >= sizeof(ret_url->text))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the Kafka URL is longer than %d bytes",
+			err, HAPAX_ERR_INVALID, 0, "Kafka URL is too long: limit %d bytes",
 			HX_KAFKA_URL_SIZE - 1);
 	memcpy(ret_url->text, text, strlen(text));
 	if (!hx_url_split(ret_url->text, ret_parts) || !hx_url_has_scheme(ret_parts, "kafka") ||
 	    ret_parts->hosts.size == 0 || ret_parts->user.data != NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the URL named no server, or a user, whose place is sasl.username; it looks"
-			" like kafka://HOST/TOPIC");
+			"the Kafka URL has no server, or has a user; use kafka://HOST/TOPIC, "
+			"and sasl.username for the user");
 	ret_url->servers = hx_kafka_url_decode(ret_url, ret_parts->hosts);
 	return ret_url->servers != NULL
 		? HAPAX_OK
-		: hx_error_set(err, HAPAX_ERR_INVALID, 0, "a server in the Kafka URL is malformed");
+		: hx_error_set(err, HAPAX_ERR_INVALID, 0, "invalid server in the Kafka URL");
 }
 
 enum hapax_status hx_kafka_url_take(
@@ -51,13 +51,13 @@ enum hapax_status hx_kafka_url_take(
 	if (property.name == NULL || property.value == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"an option of the Kafka URL was not of the form NAME=VALUE");
+			"invalid option in the Kafka URL: use NAME=VALUE");
 	status = hx_kafka_property_check(&property, use, err);
 	if (status != HAPAX_OK)
 		return status;
 	if (url->property_count == HX_KAFKA_PROPERTIES_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the Kafka URL has more than %d properties",
+			err, HAPAX_ERR_INVALID, 0, "too many properties in the Kafka URL: limit %d",
 			HX_KAFKA_PROPERTIES_MAX);
 	url->properties[url->property_count++] = property;
 	return HAPAX_OK;

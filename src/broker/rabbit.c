@@ -52,17 +52,18 @@ enum hapax_status hx_rabbit_code_error(int code, const char *what, struct hapax_
 
 	switch (code) {
 	case AMQP_STATUS_NO_MEMORY:
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "%s: no memory", what);
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "%s: not enough memory", what);
 	case AMQP_STATUS_SSL_PEER_VERIFY_FAILED:
 	case AMQP_STATUS_SSL_HOSTNAME_VERIFY_FAILED:
-		hint = "; name the broker as its certificate does, and its authority with ca=FILE";
+		hint = "; use the host name in the broker's certificate, and set its authority "
+		       "with ca=FILE";
 		break;
 	case AMQP_STATUS_SSL_CONNECTION_FAILED:
-	case AMQP_STATUS_SSL_ERROR: hint = "; is this the port for TLS?"; break;
+	case AMQP_STATUS_SSL_ERROR: hint = "; check that this is the TLS port"; break;
 	case AMQP_STATUS_SOCKET_ERROR:
 	case AMQP_STATUS_TCP_ERROR:
 	case AMQP_STATUS_HOSTNAME_RESOLUTION_FAILED:
-		hint = "; does the broker run, and is this its host and port?";
+		hint = "; check that the broker is running, and its host and port";
 		break;
 	case AMQP_STATUS_TIMEOUT: hint = "; the broker did not answer in time"; break;
 	default: break;
@@ -106,7 +107,8 @@ enum hapax_status hx_rabbit_reply_error(
 
 		return server_error(method->reply_code, method->reply_text, what, err);
 	}
-	return hx_error_set(err, HAPAX_ERR_UNAVAILABLE, 0, "%s: the broker hung up", what);
+	return hx_error_set(
+		err, HAPAX_ERR_UNAVAILABLE, 0, "%s: the broker closed the connection", what);
 }
 
 /* ------------------------------------------------------------------ open */
@@ -114,7 +116,7 @@ enum hapax_status hx_rabbit_reply_error(
 static enum hapax_status prepare_tls(
 	amqp_socket_t *socket, const struct hx_rabbit_place *place, struct hapax_error *err)
 {
-	static const char what[] = "TLS to RabbitMQ was not set up";
+	static const char what[] = "could not set up TLS to RabbitMQ";
 	int code = AMQP_STATUS_OK;
 
 	amqp_ssl_socket_set_verify_peer(socket, 1);
@@ -128,7 +130,7 @@ static enum hapax_status prepare_tls(
 #endif
 	if (code != AMQP_STATUS_OK)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "%s: '%s' holds no certificate", what,
+			err, HAPAX_ERR_INVALID, 0, "%s: '%s' has no certificate", what,
 			place->authority_file);
 	if (place->certificate_file[0] != '\0')
 		code = amqp_ssl_socket_set_key(socket, place->certificate_file, place->key_file);
@@ -151,14 +153,14 @@ static enum hapax_status connect_socket(
 	int code;
 
 	if (socket == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for RabbitMQ");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for RabbitMQ");
 	if (place->has_tls) {
 		status = prepare_tls(socket, place, err);
 		if (status != HAPAX_OK)
 			return status;
 	}
 	(void)snprintf(
-		what, sizeof(what), "RabbitMQ at '%.100s:%u' was not reached", place->host,
+		what, sizeof(what), "could not connect to RabbitMQ at '%.100s:%u'", place->host,
 		(unsigned)place->port);
 	code = amqp_socket_open_noblock(socket, place->host, place->port, timeout);
 	return code == AMQP_STATUS_OK ? HAPAX_OK : hx_rabbit_code_error(code, what, err);
@@ -192,7 +194,7 @@ static enum hapax_status log_in(
 	}
 	if (reply.reply_type == AMQP_RESPONSE_NORMAL)
 		return HAPAX_OK;
-	return hx_rabbit_reply_error(reply, "RabbitMQ refused the connection", err);
+	return hx_rabbit_reply_error(reply, "RabbitMQ rejected the connection", err);
 }
 
 enum hapax_status hx_rabbit_open(
@@ -207,7 +209,7 @@ enum hapax_status hx_rabbit_open(
 	rabbit->sent_end = &rabbit->sent;
 	rabbit->conn = amqp_new_connection();
 	if (rabbit->conn == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for RabbitMQ");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for RabbitMQ");
 	(void)amqp_set_handshake_timeout(rabbit->conn, &timeout);
 	(void)amqp_set_rpc_timeout(rabbit->conn, &timeout);
 	status = connect_socket(rabbit, place, &timeout, err);
@@ -244,7 +246,7 @@ enum hapax_status hx_rabbit_confirm(struct hx_rabbit *rabbit, struct hapax_error
 	reply = amqp_get_rpc_reply(rabbit->conn);
 	if (reply.reply_type == AMQP_RESPONSE_NORMAL)
 		return HAPAX_OK;
-	return hx_rabbit_reply_error(reply, "RabbitMQ does not confirm", err);
+	return hx_rabbit_reply_error(reply, "RabbitMQ did not enable publisher confirms", err);
 }
 
 void hx_rabbit_remember_queue(struct hx_rabbit *rabbit, struct hapax_bytes name)
@@ -271,7 +273,7 @@ enum hapax_status hx_rabbit_declare_queue(
 
 	if (name.size == 0 || name.size > UINT8_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the name of a queue is 1 to %d bytes long",
+			err, HAPAX_ERR_INVALID, 0, "the name of a queue must be 1 to %d bytes long",
 			UINT8_MAX);
 	for (size_t i = 0; i < rabbit->declared_count; i++)
 		if (hx_bytes_equal(hapax_bytes_from_text(rabbit->declared[i]), name))
@@ -285,7 +287,7 @@ enum hapax_status hx_rabbit_declare_queue(
 		return HAPAX_OK;
 	}
 	(void)snprintf(
-		what, sizeof(what), "the quorum queue '%.*s' was not declared",
+		what, sizeof(what), "could not declare the quorum queue '%.*s'",
 		(int)(name.size < 100 ? name.size : 100), (const char *)name.data);
 	(void)hx_rabbit_reply_error(reply, what, err);
 	/* The broker is up and refuses: a retry would not help. */
@@ -309,12 +311,12 @@ static enum hapax_status check_message(
 	    message->content_type.size > UINT8_MAX || message->type.size > UINT8_MAX)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"routing key, message id, content type or type is longer than the %d bytes that"
-			" AMQP has for it",
+			"routing key, message id, content type or type is too long for AMQP: "
+			"limit %d bytes",
 			UINT8_MAX);
 	if (message->header_count > HX_RABBIT_HEADERS_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "there are more than %d headers",
+			err, HAPAX_ERR_INVALID, 0, "too many headers: limit %d",
 			HX_RABBIT_HEADERS_MAX);
 	for (size_t i = 0; i < message->header_count; i++) {
 		const struct hapax_field *header = &message->headers[i];
@@ -329,7 +331,7 @@ static enum hapax_status check_message(
 	}
 	if (size > HX_RABBIT_HEADERS_SIZE_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the headers are longer than %d bytes together",
+			err, HAPAX_ERR_INVALID, 0, "headers are too long: limit %d bytes in total",
 			HX_RABBIT_HEADERS_SIZE_MAX);
 	return HAPAX_OK;
 }
@@ -354,7 +356,7 @@ enum hapax_status hx_rabbit_publish_as(
 		bytes_of(routing_key), 1, 0, properties, bytes_of(body));
 
 	if (code != AMQP_STATUS_OK)
-		return hx_rabbit_code_error(code, "a message was not sent to RabbitMQ", err);
+		return hx_rabbit_code_error(code, "could not send a message to RabbitMQ", err);
 	rabbit->published++;
 	if (sent != NULL) {
 		sent->tag = rabbit->published;

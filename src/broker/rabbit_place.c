@@ -13,8 +13,8 @@ static enum hapax_status bad(struct hapax_error *err, const char *what)
 {
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"%s in the RabbitMQ URL; it looks like 'amqp://user:password@host:5672/vhost'; percent-encode"
-		" what is special",
+		"%s in the RabbitMQ URL; use 'amqp://user:password@host:5672/vhost' and "
+		"percent-encode special characters",
 		what);
 }
 
@@ -40,11 +40,11 @@ enum hapax_status hx_rabbit_place_begin(
 	if (place->has_tls)
 		place->port = HX_RABBIT_PORT_TLS;
 	if (!ret_url->has_authority || (!place->has_tls && !hx_url_has_scheme(ret_url, "amqp")))
-		return bad(err, "neither 'amqp://' nor 'amqps://' stood");
+		return bad(err, "missing 'amqp://' or 'amqps://'");
 	if (!hx_url_user(ret_url, place->user, place->password, HX_RABBIT_NAME_SIZE))
-		return bad(err, "user or password was malformed");
+		return bad(err, "invalid user or password");
 	if (!hx_endpoint_from_host(ret_url->hosts, place->port, &endpoint))
-		return bad(err, "host or port was malformed");
+		return bad(err, "invalid host or port");
 	place->port = endpoint.port;
 	memcpy(place->host, endpoint.host, sizeof(place->host));
 	return HAPAX_OK;
@@ -58,7 +58,7 @@ enum hapax_status hx_rabbit_place_set_vhost(
 	    !hx_url_text(
 		    (struct hapax_bytes){(const char *)path.data + 1, path.size - 1}, place->vhost,
 		    HX_RABBIT_NAME_SIZE))
-		return bad(err, "the vhost was malformed");
+		return bad(err, "invalid vhost");
 	return HAPAX_OK;
 }
 

@@ -149,7 +149,7 @@ static void read_texts(
 	for (const char *at = value; *at != '\0'; at++)
 		count += *at == ',';
 	if (count > (size_t)setting->max) {
-		hx_fault(frame->bind->faults, HAPAX_ERR_LIMIT, place, "there are too many");
+		hx_fault(frame->bind->faults, HAPAX_ERR_LIMIT, place, "too many entries");
 		return;
 	}
 	texts = hx_config_arena_alloc(frame->bind->arena, count + 1, sizeof(*texts));
@@ -276,7 +276,7 @@ static void bind_texts(const struct frame *frame, const struct hx_setting *setti
 		weigh(frame, node->place.name, &weight);
 	}
 	if (list != NULL && list->count > (size_t)setting->max) {
-		hx_fault(frame->bind->faults, HAPAX_ERR_LIMIT, &list->place, "there are too many");
+		hx_fault(frame->bind->faults, HAPAX_ERR_LIMIT, &list->place, "too many entries");
 		return;
 	}
 	if (list != NULL) {
@@ -352,7 +352,7 @@ static void bind_list(const struct frame *frame, const struct hx_setting *settin
 		if (item_count - overruled > (size_t)setting->max) {
 			hx_fault(
 				frame->bind->faults, HAPAX_ERR_LIMIT, &node->place,
-				"there are too many");
+				"too many entries");
 			return;
 		}
 	}
@@ -441,7 +441,7 @@ void hx_bind_run(const struct hx_bind *bind, struct hx_config *config)
 		else if (!hx_yaml_is_null(tree))
 			hx_fault(
 				bind->faults, HAPAX_ERR_INVALID, &tree->place,
-				"a configuration is a map of settings");
+				"a configuration must be a map of settings");
 	}
 	bind_section(&frame);
 }

@@ -31,16 +31,18 @@ bool hx_config_check_method(const char *text, char why[HX_SETTING_WHY_SIZE])
 	static const char *const safe[] = {"GET", "HEAD", "OPTIONS", "TRACE", "CONNECT", NULL};
 
 	if (!hx_http1_is_token(hapax_bytes_from_text(text)))
-		return fail(why, "is no method");
+		return fail(why, "is not a valid method");
 	/* Methods are case-sensitive: post is not POST. */
 	if (strpbrk(text, "abcdefghijklmnopqrstuvwxyz") != NULL)
-		return fail(why, "is not in capital letters");
-	return !is_one_of(text, safe) || fail(why, "is for requests without effect, which pass");
+		return fail(why, "must be in upper case");
+	return !is_one_of(text, safe) ||
+		fail(why, "cannot be deduplicated: it has no effect and always passes");
 }
 
 bool hx_config_check_field(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
-	return hx_http1_is_token(hapax_bytes_from_text(text)) || fail(why, "is no name of a field");
+	return hx_http1_is_token(hapax_bytes_from_text(text)) ||
+		fail(why, "is not a valid header name");
 }
 
 bool hx_config_check_request_field(const char *text, char why[HX_SETTING_WHY_SIZE])
@@ -49,14 +51,14 @@ bool hx_config_check_request_field(const char *text, char why[HX_SETTING_WHY_SIZ
 		return false;
 	return hx_http1_is_plain_name(hapax_bytes_from_text(text)) ||
 		fail(why,
-		     "has other characters than letters, digits and hyphens, and such fields "
-		     "are not passed to services");
+		     "may only have letters, digits and hyphens: other headers are not passed to "
+		     "services");
 }
 
 bool hx_config_check_cookie(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	return hx_http1_is_token(hapax_bytes_from_text(text)) ||
-		fail(why, "is no name of a cookie");
+		fail(why, "is not a valid cookie name");
 }
 
 bool hx_config_check_replay_field(const char *text, char why[HX_SETTING_WHY_SIZE])
@@ -86,7 +88,7 @@ bool hx_config_check_replay_field(const char *text, char why[HX_SETTING_WHY_SIZE
 	if (!hx_config_check_field(text, why))
 		return false;
 	return (!is_one_of(text, never) && strncasecmp(text, "Hapax-", 6) != 0) ||
-		fail(why, "is for the first who gets it only, and is never replayed");
+		fail(why, "is meant for one client or connection and is never replayed");
 }
 
 bool hx_config_check_credential(const char *text, char why[HX_SETTING_WHY_SIZE])
@@ -97,7 +99,7 @@ bool hx_config_check_credential(const char *text, char why[HX_SETTING_WHY_SIZE])
 		return true;
 	if (strncmp(text, prefix, sizeof(prefix) - 1) == 0)
 		return hx_config_check_request_field(text + sizeof(prefix) - 1, why);
-	return fail(why, "is neither auto, none nor header:NAME");
+	return fail(why, "must be auto, none or header:NAME");
 }
 
 bool hx_config_check_statuses(const char *text, char why[HX_SETTING_WHY_SIZE])
@@ -106,5 +108,5 @@ bool hx_config_check_statuses(const char *text, char why[HX_SETTING_WHY_SIZE])
 	bool is_exact = strlen(text) == 3 && strspn(text, "0123456789") == 3;
 
 	return ((is_class || is_exact) && text[0] >= '2' && text[0] <= '5') ||
-		fail(why, "is no status from 200 to 599, nor a class such as 5xx");
+		fail(why, "must be a status from 200 to 599, or a class such as 5xx");
 }

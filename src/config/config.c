@@ -62,7 +62,7 @@ static void read_text(struct files *files, const char *path, struct hapax_bytes 
 	const struct hx_yaml_node *tree;
 
 	if (name == NULL) {
-		hx_fault(files->faults, HAPAX_ERR_NO_MEMORY, &place, "there was no memory for it");
+		hx_fault(files->faults, HAPAX_ERR_NO_MEMORY, &place, "not enough memory for it");
 		return;
 	}
 	tree = hx_yaml_read(text, name, files->arena, files->faults);
@@ -80,20 +80,24 @@ static void read_runtime(struct files *files, const char *path, struct hapax_byt
 		files->runtime = files->trees[count]->place.name;
 }
 
-/* The message of a file error without the name, which the place already has. */
-static const char *without_name(const char *message, const char *path)
+/* Report a file error without the path, which the place already has. */
+static void fault_file(struct files *files, const char *path, const struct hapax_error *err)
 {
+	struct hx_place place = {.name = path};
+	const char *message = err->message;
+	const char *at = strstr(message, path);
 	size_t size = strlen(path);
 
-	if (message[0] == '"' && strncmp(message + 1, path, size) == 0 &&
-	    strncmp(message + 1 + size, "\" ", 2) == 0)
-		return message + size + 3;
-	return message;
+	if (at != NULL && at > message && at[-1] == '\'' && at[size] == '\'')
+		hx_fault(
+			files->faults, err->status, &place, "%.*sthe file%s",
+			(int)(at - 1 - message), message, at + size + 1);
+	else
+		hx_fault(files->faults, err->status, &place, "%s", message);
 }
 
 static void read_file(struct files *files, const char *path)
 {
-	struct hx_place place = {.name = path};
 	struct hapax_error err;
 	enum hapax_status status;
 	struct hapax_buf text;
@@ -103,9 +107,7 @@ static void read_file(struct files *files, const char *path)
 	if (status == HAPAX_OK)
 		read_text(files, path, hx_bytes(text.data, text.size));
 	else
-		hx_fault(
-			files->faults, status, &place, "the file %s",
-			without_name(err.message, path));
+		fault_file(files, path, &err);
 	hx_buf_done(&text);
 }
 
@@ -172,10 +174,10 @@ static void read_folder(struct files *files, const char *path, const struct hapa
 	if (result < 0)
 		hx_fault(
 			files->faults, hx_error_status_of(-result), &place,
-			"the folder could not be read (error %d)", -result);
+			"could not read the directory (error %d)", -result);
 	if (files->is_full)
 		hx_fault(
-			files->faults, HAPAX_ERR_LIMIT, &place, "there are more than %d files",
+			files->faults, HAPAX_ERR_LIMIT, &place, "too many files: limit %d",
 			HX_BIND_TREES_MAX - 1);
 	qsort(files->names, files->name_count, sizeof(files->names[0]), compare_names);
 	for (size_t i = 0; i < files->name_count; i++) {
@@ -235,7 +237,8 @@ enum hapax_status hx_config_load(
 	if (owned == NULL || files == NULL) {
 		hx_free(owned);
 		hx_free(files);
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a configuration");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a configuration");
 	}
 	atomic_init(&owned->owners, 1);
 	files->io = source->io == NULL ? hx_io_system() : source->io;

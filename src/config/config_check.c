@@ -46,11 +46,11 @@ bool hx_config_check_path(const char *text, char why[HX_SETTING_WHY_SIZE])
 	const char *fault;
 
 	if (text[0] != '/')
-		return fail(why, "does not begin with a slash");
+		return fail(why, "must begin with a slash");
 	for (const char *at = text; *at != '\0'; at++) {
 		/* The path is compared as received, byte by byte. */
 		if (*at <= ' ' || *at >= 0x7f || *at == '?' || *at == '#')
-			return fail(why, "has a character that a path cannot have; use %%XX");
+			return fail(why, "has an invalid character; write it as %%XX");
 	}
 	(void)hx_http_path_loosest(hapax_bytes_from_text(text), space, &fault);
 	return fault == NULL || fail(why, "cannot be a route: %s", fault);
@@ -62,7 +62,8 @@ bool hx_config_check_network(const char *text, char why[HX_SETTING_WHY_SIZE])
 
 	return hx_network_parse(text, &network) ||
 		fail(why,
-		     "is not an address or a network such as 10.0.0.0/8, without bits behind it");
+		     "must be an IP address or a network such as 10.0.0.0/8, with no host bits "
+		     "set");
 }
 
 bool hx_config_check_pattern(const char *text, char why[HX_SETTING_WHY_SIZE])
@@ -70,20 +71,20 @@ bool hx_config_check_pattern(const char *text, char why[HX_SETTING_WHY_SIZE])
 	const char *star = strchr(text, '*');
 
 	if (text[0] == '\0')
-		return fail(why, "is empty");
+		return fail(why, "must not be empty");
 	if (star != NULL && star[1] != '\0')
-		return fail(why, "has a * that is not its last character");
+		return fail(why, "may have a * only at its end");
 	return hx_config_check_name(text, why);
 }
 
 static bool check_part(struct hapax_bytes part, char why[HX_SETTING_WHY_SIZE])
 {
 	if (part.size == 0)
-		return fail(why, "lacks the tenant or the group");
+		return fail(why, "has no tenant or no group");
 	if (memchr(part.data, '/', part.size) != NULL)
-		return fail(why, "has a slash too many");
+		return fail(why, "has more than one slash");
 	if (part.size > 1 && memchr(part.data, '*', part.size) != NULL)
-		return fail(why, "has a * beside other characters");
+		return fail(why, "may have * only as the whole tenant or group");
 	return check_bytes(part, HX_SCOPE_PART_SIZE_MAX, why);
 }
 
@@ -92,7 +93,7 @@ bool hx_config_check_scope(const char *text, char why[HX_SETTING_WHY_SIZE])
 	const char *slash = strchr(text, '/');
 
 	if (slash == NULL)
-		return fail(why, "is not of the form TENANT/GROUP");
+		return fail(why, "must have the form TENANT/GROUP");
 	return check_part(hx_bytes(text, (size_t)(slash - text)), why) &&
 		check_part(hapax_bytes_from_text(slash + 1), why);
 }
@@ -102,14 +103,14 @@ bool hx_config_check_scope_part(const char *text, char why[HX_SETTING_WHY_SIZE])
 	if (text[0] == '\0')
 		return true;
 	if (strchr(text, '/') != NULL)
-		return fail(why, "has a slash");
+		return fail(why, "must not have a slash");
 	return check_bytes(hapax_bytes_from_text(text), HX_SCOPE_PART_SIZE_MAX, why);
 }
 
 bool hx_config_check_sha256(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	if (strlen(text) != 64 || strspn(text, "0123456789abcdef") != 64)
-		return fail(why, "is no SHA-256: printf %%s PASSWORD | sha256sum prints one");
+		return fail(why, "is not a SHA-256; run: printf %%s PASSWORD | sha256sum");
 	return true;
 }
 
@@ -122,7 +123,7 @@ bool hx_config_check_digest(const char *text, char why[HX_SETTING_WHY_SIZE])
 		return true;
 	if (strncmp(text, scheme, strlen(scheme)) != 0 || strlen(digits) != 64 ||
 	    strspn(digits, "0123456789abcdef") != 64)
-		return fail(why, "is not sha256: and 64 digits of 0-9a-f");
+		return fail(why, "must be sha256: and 64 digits of 0-9a-f");
 	return true;
 }
 
@@ -132,7 +133,7 @@ bool hx_config_check_strategy(const char *text, char why[HX_SETTING_WHY_SIZE])
 	struct hapax_error err;
 
 	if (hapax_key_strategy_new(text, NULL, &strategy, &err) != HAPAX_OK)
-		return fail(why, "is no strategy: %s", err.message);
+		return fail(why, "is not a valid key strategy: %s", err.message);
 	hapax_key_strategy_free(strategy);
 	return true;
 }

@@ -51,10 +51,10 @@ void hx_fault(
 	if (faults->count <= HX_FAULTS_MAX)
 		(void)hx_buf_printf(faults->lines, "%s: %s\n", where, text);
 	else if (faults->count == HX_FAULTS_MAX + 1)
-		(void)hx_buf_printf(faults->lines, "and more\n");
+		(void)hx_buf_printf(faults->lines, "and more errors\n");
 }
 
 void hx_fault_no_memory(struct hx_faults *faults, const struct hx_place *place)
 {
-	hx_fault(faults, HAPAX_ERR_NO_MEMORY, place, "there was no memory for all of it");
+	hx_fault(faults, HAPAX_ERR_NO_MEMORY, place, "not enough memory for all errors");
 }

@@ -95,13 +95,14 @@ static void check(
 			"TLS is not built in; build with OpenSSL's libssl");
 	if (options->certificate_file == NULL || options->key_file == NULL)
 		hx_fault(
-			complete->faults, HAPAX_ERR_INVALID, place, "there is a %s without a %s",
+			complete->faults, HAPAX_ERR_INVALID, place,
+			"%s is set, but %s is not; set both",
 			options->key_file == NULL ? "certificate" : "key",
 			options->key_file == NULL ? "key" : "certificate");
 	if (options->client_auth != HX_TLS_CLIENT_OFF && options->authority_file == NULL)
 		hx_fault(
 			complete->faults, HAPAX_ERR_INVALID, place,
-			"client_auth needs client_ca: who vouches for the certificates of clients?");
+			"client_auth needs client_ca, the authority of the client certificates");
 }
 
 void hx_tls_doors_complete(struct hx_complete *complete, const struct hx_config_tls *tls)
@@ -118,7 +119,8 @@ void hx_tls_doors_complete(struct hx_complete *complete, const struct hx_config_
 	else if (options.client_auth != HX_TLS_CLIENT_OFF)
 		hx_fault(
 			complete->faults, HAPAX_ERR_INVALID, &place,
-			"client_auth needs a certificate: there is no TLS without one");
+			"client_auth needs a certificate for the listener; set tls.certificate "
+			"and tls.key");
 	for (size_t i = 0; i < HX_CONFIG_TLS_DOORS && complete->faults->count == before; i++) {
 		if (combine(tls, &tls->doors[i], &options))
 			check(complete, &options, &doors[i].place);

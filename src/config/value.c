@@ -230,9 +230,9 @@ static enum hapax_status read_text(
 
 	if (setting->type == HX_SETTING_TEXT) {
 		if (text.size < (size_t)setting->min)
-			return fail(why, "it is empty");
+			return fail(why, "it must not be empty");
 		if (text.size > (size_t)setting->max)
-			return fail(why, "it is longer than %" PRId64 " bytes", setting->max);
+			return fail(why, "it is too long: limit %" PRId64 " bytes", setting->max);
 	}
 	copy = hx_config_arena_text(arena, text);
 	if (copy == NULL)
@@ -362,8 +362,8 @@ void hx_value_describe(const struct hx_setting *setting, char text[HX_SETTING_WH
 		break;
 	case HX_SETTING_BOOLEAN: what = "true or false"; break;
 	case HX_SETTING_ADDRESS: what = "HOST:PORT, unix:PATH or off"; break;
-	case HX_SETTING_TEXT: what = "a text"; break;
-	case HX_SETTING_TEXTS: what = "a list of texts"; break;
+	case HX_SETTING_TEXT: what = "a string"; break;
+	case HX_SETTING_TEXTS: what = "a list of strings"; break;
 	case HX_SETTING_SECTION: what = "a map of settings"; break;
 	case HX_SETTING_LIST: what = "a list of maps"; break;
 	}

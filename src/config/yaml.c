@@ -58,7 +58,7 @@ static bool yaml_refuse(
 
 static bool no_memory(struct reader *reader, yaml_mark_t mark)
 {
-	return yaml_refuse(reader, HAPAX_ERR_NO_MEMORY, mark, "there was no memory for more");
+	return yaml_refuse(reader, HAPAX_ERR_NO_MEMORY, mark, "not enough memory for this file");
 }
 
 const struct hx_yaml_node *hx_yaml_member(const struct hx_yaml_node *map, const char *name)
@@ -136,7 +136,7 @@ static struct hx_yaml_node *new_node(
 	struct hx_yaml_node *node;
 
 	if (reader->node_count++ == HX_YAML_NODES_MAX) {
-		(void)yaml_refuse(reader, HAPAX_ERR_LIMIT, mark, "there is too much in this file");
+		(void)yaml_refuse(reader, HAPAX_ERR_LIMIT, mark, "too many values in this file");
 		return NULL;
 	}
 	node = hx_config_arena_alloc(reader->arena, 1, sizeof(*node));
@@ -158,8 +158,7 @@ static bool set_anchor(
 	if (name == NULL)
 		return true;
 	if (reader->anchor_count == HX_YAML_ANCHORS_MAX)
-		return yaml_refuse(
-			reader, HAPAX_ERR_LIMIT, mark, "there are more than 100 anchors");
+		return yaml_refuse(reader, HAPAX_ERR_LIMIT, mark, "too many anchors: limit 100");
 	anchor = &reader->anchors[reader->anchor_count];
 	anchor->name =
 		hx_config_arena_text(reader->arena, hapax_bytes_from_text((const char *)name));
@@ -184,23 +183,24 @@ static bool take_alias(struct reader *reader, const yaml_event_t *event)
 			if (reader->levels[k].node == anchor->node)
 				return yaml_refuse(
 					reader, HAPAX_ERR_INVALID, event->start_mark,
-					"an alias refers to what it is in");
+					"an alias must not refer to a value that contains it");
 		}
 		/* It counts as a node: their number bounds the work of reading a tree. */
 		if (reader->node_count++ >= HX_YAML_NODES_MAX)
 			return yaml_refuse(
 				reader, HAPAX_ERR_LIMIT, event->start_mark,
-				"there is too much in this file");
+				"too many values in this file");
 		return add(reader, anchor->node, event->start_mark);
 	}
 	return yaml_refuse(
-		reader, HAPAX_ERR_INVALID, event->start_mark, "an alias refers to no anchor");
+		reader, HAPAX_ERR_INVALID, event->start_mark,
+		"an alias refers to an unknown anchor");
 }
 
 static bool refuse_tag(struct reader *reader, const yaml_char_t *tag, yaml_mark_t mark)
 {
 	return tag == NULL ||
-		yaml_refuse(reader, HAPAX_ERR_INVALID, mark, "tags (!name) have no meaning here");
+		yaml_refuse(reader, HAPAX_ERR_INVALID, mark, "tags (!name) are not supported");
 }
 
 static bool take_scalar(struct reader *reader, const yaml_event_t *event)
@@ -213,7 +213,7 @@ static bool take_scalar(struct reader *reader, const yaml_event_t *event)
 		return false;
 	if (memchr(event->data.scalar.value, '\0', text.size) != NULL)
 		return yaml_refuse(
-			reader, HAPAX_ERR_INVALID, event->start_mark, "a value has a NUL in it");
+			reader, HAPAX_ERR_INVALID, event->start_mark, "a value contains a NUL");
 	node = new_node(reader, HX_YAML_SCALAR, event->start_mark);
 	if (node == NULL)
 		return false;
@@ -236,7 +236,7 @@ static bool open_level(
 	if (!refuse_tag(reader, tag, mark))
 		return false;
 	if (reader->depth == HX_YAML_DEPTH_MAX)
-		return yaml_refuse(reader, HAPAX_ERR_LIMIT, mark, "this is nested too deep");
+		return yaml_refuse(reader, HAPAX_ERR_LIMIT, mark, "too many levels of nesting");
 	node = new_node(reader, kind, mark);
 	if (node == NULL || !set_anchor(reader, anchor, node, mark) || !add(reader, node, mark))
 		return false;
@@ -263,7 +263,7 @@ static bool yaml_take(struct reader *reader, const yaml_event_t *event)
 		if (reader->document_count++ > 0)
 			return yaml_refuse(
 				reader, HAPAX_ERR_INVALID, event->start_mark,
-				"a second document (---) begins; one is read");
+				"only one document is allowed; remove the second '---'");
 		return true;
 	case YAML_NO_EVENT:
 	case YAML_STREAM_START_EVENT:
@@ -278,7 +278,7 @@ static void refuse_syntax(struct reader *reader)
 {
 	const yaml_parser_t *parser = &reader->parser;
 	yaml_mark_t mark = parser->problem_mark;
-	const char *problem = parser->problem == NULL ? "it is not YAML" : parser->problem;
+	const char *problem = parser->problem == NULL ? "this is not valid YAML" : parser->problem;
 
 	if (parser->error == YAML_MEMORY_ERROR) {
 		(void)no_memory(reader, parser->mark);
@@ -320,11 +320,11 @@ const struct hx_yaml_node *hx_yaml_read(
 	bool is_fine;
 
 	if (text.size > HX_YAML_SIZE_MAX) {
-		hx_fault(faults, HAPAX_ERR_LIMIT, &begin, "the file is larger than 1 MiB");
+		hx_fault(faults, HAPAX_ERR_LIMIT, &begin, "the file is too large: limit 1 MiB");
 		return NULL;
 	}
 	if (!yaml_parser_initialize(&reader.parser)) {
-		hx_fault(faults, HAPAX_ERR_NO_MEMORY, &begin, "there was no memory to read it");
+		hx_fault(faults, HAPAX_ERR_NO_MEMORY, &begin, "not enough memory to read the file");
 		return NULL;
 	}
 	yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);

@@ -30,7 +30,7 @@ static enum hx_key_made keep_included(
 	for (size_t i = 0; i < strategy->include_count; i++) {
 		if (!hx_json_path_keep(&strategy->include[i].json, &view->tree)) {
 			(void)hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "'%s' was missing",
+				err, HAPAX_ERR_INVALID, 0, "'%s' is missing",
 				strategy->include[i].text);
 			return HX_KEY_MISSING;
 		}
@@ -59,7 +59,7 @@ enum hx_key_made hx_content_fingerprint(
 
 static enum hx_key_made nothing(const char *what, struct hapax_error *err)
 {
-	(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "there was %s to make a key from", what);
+	(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "cannot make a key: %s", what);
 	return HX_KEY_MISSING;
 }
 
@@ -85,7 +85,7 @@ static enum hx_key_made write_selected(
 	drop_excluded(strategy, view);
 	if (select != HX_JSON_ALL && !hx_json_canonical_has_value(&view->tree, select) &&
 	    hx_json_canonical_has_value(&view->tree, HX_JSON_ALL))
-		return nothing("nothing left", err);
+		return nothing("include and exclude leave no value", err);
 	return hx_view_canonical(view, dialect_of(strategy), select, ret, err);
 }
 
@@ -101,7 +101,7 @@ enum hx_key_made hx_content_text(
 {
 	/* All events without data would share a key. */
 	if (view->event->data.size == 0)
-		return nothing("no data", err);
+		return nothing("the event has no data", err);
 	if (view->event->data_kind == HAPAX_DATA_BYTES && !selects(strategy)) {
 		*ret = view->event->data;
 		return HX_KEY_MADE;

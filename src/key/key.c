@@ -14,7 +14,7 @@
 
 static enum hapax_status null_argument(struct hapax_error *err)
 {
-	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an argument was NULL or not initialised");
+	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an argument is NULL or not initialized");
 }
 
 /* An older caller has fewer members; the others are as in INIT. */
@@ -214,7 +214,7 @@ enum hapax_status hapax_key_canonical_text(
 		return null_argument(err);
 	if (!(strategy->type->flags & HX_KEY_TYPE_CONTENT)) {
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "strategy '%s' hashes no canonical text",
+			err, HAPAX_ERR_INVALID, 0, "strategy '%s' does not use canonical text",
 			strategy->type->name);
 	}
 	hx_view_init(&view, &complete, scratch);
@@ -222,6 +222,6 @@ enum hapax_status hapax_key_canonical_text(
 		return hx_error_set(err, why.status, 0, "%s", why.message);
 	status = hx_buf_append(out, text.data, text.size);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "the canonical text was too long");
+		return hx_error_set(err, status, 0, "the canonical text is too long");
 	return HAPAX_OK;
 }

@@ -47,14 +47,15 @@ unsigned char *hx_part_write(const struct hx_key_part *part, unsigned char *to)
 
 static enum hx_key_made was_empty(const struct hx_key_path *path, struct hapax_error *err)
 {
-	(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "'%s' was empty", path->text);
+	(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "'%s' is empty", path->text);
 	return HX_KEY_MISSING;
 }
 
 static enum hx_key_made beyond_measure(const struct hx_key_path *path, struct hapax_error *err)
 {
 	(void)hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "'%s' was a number beyond 10 to the 10^17", path->text);
+		err, HAPAX_ERR_INVALID, 0,
+		"cannot use '%s' in a key: the number is beyond 10 to the 10^17", path->text);
 	return HX_KEY_MISSING;
 }
 

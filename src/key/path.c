@@ -51,8 +51,8 @@ static enum hapax_status parse_name(
 	path->name = name;
 	if (*name == '\0')
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "path '%s' ended where a name was expected",
-			path->text);
+			err, HAPAX_ERR_INVALID, 0,
+			"invalid path '%s': a name must follow at the end", path->text);
 	if (path->source != HX_KEY_META)
 		return HAPAX_OK;
 	for (size_t i = 0; i < HX_COUNT(known); i++) {
@@ -61,7 +61,8 @@ static enum hapax_status parse_name(
 	}
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"path '%s' named no fact of the transport; there are topic, partition, offset, key, origin, time",
+		"invalid path '%s': use meta.topic, meta.partition, meta.offset, meta.key, "
+		"meta.origin or meta.time",
 		path->text);
 }
 
@@ -73,7 +74,8 @@ static enum hapax_status parse_data(
 	if (status == HAPAX_OK && !wildcards && !path->json.is_single) {
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"path '%s' named more than one place; a key's part is one", path->text);
+			"invalid path '%s': a part of a key must be one value, without wildcards",
+			path->text);
 	}
 	return status;
 }
@@ -85,15 +87,15 @@ enum hapax_status hx_key_path_parse(
 	size_t prefix;
 
 	if (text.size == 0)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a path was empty");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "invalid path '': it is empty");
 	if (text.size > HX_JSON_PATH_SIZE_MAX || memchr(text.data, '\0', text.size) != NULL) {
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a path of %zu bytes was longer than %d, or held a NUL", text.size,
-			HX_JSON_PATH_SIZE_MAX);
+			"invalid path of %zu bytes: the limit is %d, and a NUL is not allowed",
+			text.size, HX_JSON_PATH_SIZE_MAX);
 	}
 	if (!hx_utf8_is_valid(text))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a path was not UTF-8");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "invalid path: it is not UTF-8");
 	memcpy(path->text, text.data, text.size);
 	path->text[text.size] = '\0';
 	path->name = NULL;
@@ -104,14 +106,15 @@ enum hapax_status hx_key_path_parse(
 	if (prefix == 0) {
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"path '%s' did not begin with data., attr., header. or meta.", path->text);
+			"invalid path '%s': it must begin with data., attr., header. or meta.",
+			path->text);
 	}
 	if (path->source != HX_KEY_DATA)
 		return parse_name(path, path->text + prefix, err);
 	if (path->text[prefix] == '\0' && path->text[prefix - 1] == '.') {
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "path '%s' ended where a name was expected",
-			path->text);
+			err, HAPAX_ERR_INVALID, 0,
+			"invalid path '%s': a name must follow at the end", path->text);
 	}
 	return parse_data(path, hx_bytes(path->text + prefix, text.size - prefix), wildcards, err);
 }

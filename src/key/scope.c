@@ -22,9 +22,10 @@ static enum hapax_status check_name(
 	char why[HX_UTF8_FAULT_SIZE];
 
 	if (hx_utf8_fault(name, HAPAX_SCOPE_SIZE_MAX, why))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the %s %s", what, why);
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "%s %s", what, why);
 	if (memchr(name.data, '/', name.size) != NULL)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the %s had a slash", what);
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "invalid %s: a slash is not allowed", what);
 	return HAPAX_OK;
 }
 
@@ -46,7 +47,8 @@ static enum hapax_status parse_rule(
 		return HAPAX_OK;
 	rule->from = hx_alloc_zero(1, sizeof(*rule->from));
 	if (rule->from == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "memory ran out");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a key strategy");
 	return hx_key_path_parse(rule->from, hapax_bytes_from_text(from), relative, false, err);
 }
 
@@ -90,7 +92,7 @@ static enum hapax_status make_name(
 		made = hx_part_text(view, rule->from, &part, &name, &why);
 	if (made != HX_KEY_MADE && (made != HX_KEY_ABSENT || rule->text_size == 0))
 		return hx_error_set(
-			err, why.status, 0, "the %s was not known: %s", what, why.message);
+			err, why.status, 0, "cannot find the %s: %s", what, why.message);
 	status = check_name(what, name, err);
 	if (status == HAPAX_OK)
 		set_name(name, out, ret_size);

@@ -17,7 +17,7 @@ enum hapax_status hapax_key_check_text(
 	char why[HX_UTF8_FAULT_SIZE];
 
 	if (hx_utf8_fault(key, size_max, why))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the key %s", why);
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "key %s", why);
 	return HAPAX_OK;
 }
 
@@ -63,8 +63,8 @@ static enum hapax_status split(
 		if (at == key.size || text[at] == HAPAX_KEY_SEPARATOR) {
 			if (count == part_max) {
 				return hx_error_set(
-					err, HAPAX_ERR_LIMIT, 0, "the key had more than %zu parts",
-					part_max);
+					err, HAPAX_ERR_LIMIT, 0,
+					"key has too many parts: limit %zu", part_max);
 			}
 			parts[count++] = hx_bytes(buf->data + begin, buf->size - begin);
 			begin = buf->size;
@@ -75,7 +75,7 @@ static enum hapax_status split(
 		if (byte < 0) {
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"the key had no valid escape before byte %zu", at + 1);
+				"invalid key: bad escape before byte %zu", at + 1);
 		}
 		buf->data[buf->size++] = (unsigned char)byte;
 	}
@@ -90,18 +90,18 @@ enum hapax_status hapax_key_split(
 	enum hapax_status status;
 
 	if (buf == NULL || parts == NULL || ret_count == NULL || (key.data == NULL && key.size > 0))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an argument was NULL");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an argument is NULL");
 	status = hapax_key_check_text(key, HAPAX_KEY_SIZE_MAX, err);
 	if (status != HAPAX_OK)
 		return status;
 	if (hx_key_is_digest(key)) {
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"the key was hashed; its parts are not in it");
+			"cannot split the key: it is a hash of its parts");
 	}
 	hx_buf_clear(buf);
 	status = hx_buf_reserve(buf, key.size);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no room for the parts of the key");
+		return hx_error_set(err, status, 0, "not enough memory for the parts of the key");
 	return split(key, buf, parts, part_max, ret_count, err);
 }

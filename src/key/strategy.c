@@ -14,7 +14,7 @@
 
 static enum hapax_status no_memory(struct hapax_error *err)
 {
-	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "memory ran out");
+	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a key strategy");
 }
 
 enum hapax_status hx_key_refuse_argument(
@@ -24,7 +24,7 @@ enum hapax_status hx_key_refuse_argument(
 	if (argument.data == NULL)
 		return HAPAX_OK;
 	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "strategy '%s' took no argument", strategy->type->name);
+		err, HAPAX_ERR_INVALID, 0, "strategy '%s' takes no argument", strategy->type->name);
 }
 
 enum hapax_status hx_key_new_paths(
@@ -35,8 +35,8 @@ enum hapax_status hx_key_new_paths(
 
 	if (count > HX_KEY_PATHS_MAX) {
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "there were %zu paths; at most %d are allowed",
-			count, HX_KEY_PATHS_MAX);
+			err, HAPAX_ERR_INVALID, 0, "too many paths: %zu, limit %d", count,
+			HX_KEY_PATHS_MAX);
 	}
 	*ret = hx_alloc_zero(count, sizeof(**ret));
 	if (*ret == NULL)
@@ -91,7 +91,7 @@ enum hapax_status hx_key_read_paths(
 
 		if (strategy->path_count == HX_KEY_PATHS_MAX) {
 			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "there were more than %d paths",
+				err, HAPAX_ERR_INVALID, 0, "too many paths: limit %d",
 				HX_KEY_PATHS_MAX);
 		}
 		status = hx_key_path_parse(
@@ -129,7 +129,7 @@ static enum hapax_status unknown_strategy(
 		assert(used < sizeof(names));
 	}
 	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "there was no strategy '%.*s'; there are %s",
+		err, HAPAX_ERR_INVALID, 0, "unknown key strategy '%.*s'; use %s",
 		(int)(name_size < 40 ? name_size : 40), text, names);
 }
 
@@ -155,7 +155,8 @@ static enum hapax_status read_text(
 	    !(strategy->flags & HAPAX_KEY_PRODUCER)) {
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"strategy '%s' makes a new key for every delivery and would find no duplicate; it is for producers",
+			"strategy '%s' cannot detect duplicates: it makes a new key for every "
+			"delivery; use it in producers only",
 			strategy->type->name);
 	}
 	return strategy->type->parse(strategy, argument, err);
@@ -175,7 +176,8 @@ static enum hapax_status check_selected(
 		if (paths[i].source != HX_KEY_DATA || paths[i].json.step_count == 0) {
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"path '%s' named nothing within the data", paths[i].text);
+				"invalid path '%s': include and exclude select data only",
+				paths[i].text);
 		}
 	}
 	return HAPAX_OK;
@@ -193,7 +195,7 @@ static enum hapax_status check_excluded(
 		if (named == 0) {
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"path '%s' excluded everything, whatever it is called",
+				"invalid path '%s': it would exclude everything; name a member",
 				paths[i].text);
 		}
 	}
@@ -211,7 +213,8 @@ static enum hapax_status read_selection(
 	strategy->exclude_count = options->exclude_count;
 	if (strategy->include_count > 0 && !hashes_content(strategy)) {
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "include means nothing to strategy '%s'",
+			err, HAPAX_ERR_INVALID, 0,
+			"include has no effect on strategy '%s'; use content or hybrid",
 			strategy->type->name);
 	}
 	if (strategy->include_count > 0) {
@@ -256,18 +259,17 @@ static enum hapax_status check_options(
 {
 	if ((unsigned)options->on_missing > HAPAX_ON_MISSING_CONTENT ||
 	    (unsigned)options->canonical > HAPAX_CANONICAL_PYTHON)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an option had no such value");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an option has an unknown value");
 	if ((options->include == NULL && options->include_count > 0) ||
 	    (options->exclude == NULL && options->exclude_count > 0))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a list of paths was NULL");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a list of paths is NULL");
 	if (strlen(text) >= HX_KEY_STRATEGY_SIZE_MAX) {
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"the strategy was %zu bytes long; at most %d are read", strlen(text),
-			HX_KEY_STRATEGY_SIZE_MAX - 1);
+			err, HAPAX_ERR_INVALID, 0, "key strategy is too long: %zu bytes, limit %d",
+			strlen(text), HX_KEY_STRATEGY_SIZE_MAX - 1);
 	}
 	if (!hx_utf8_is_valid(hapax_bytes_from_text(text)))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the strategy was not UTF-8");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the key strategy is not UTF-8");
 	return HAPAX_OK;
 }
 
@@ -306,12 +308,14 @@ enum hapax_status hapax_key_strategy_new(
 	enum hapax_status status;
 
 	if (text == NULL || ret_strategy == NULL)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an argument was NULL");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an argument is NULL");
 	if (options != NULL) {
 		/* An older caller has fewer members; a newer one is refused. */
 		if (options->size < sizeof(options->size) || options->size > sizeof(complete))
 			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "the options were not initialised");
+				err, HAPAX_ERR_INVALID, 0,
+				"the options are not initialized; use "
+				"HAPAX_KEY_OPTIONS_INIT");
 		memcpy(&complete, options, options->size);
 	}
 	status = check_options(text, &complete, err);

@@ -30,7 +30,7 @@ static enum hapax_status parse(
 	if (status == HAPAX_OK && strategy->path_count != PART_COUNT) {
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"aggregate-version took 3 paths, of type, id and version; there were %zu",
+			"aggregate-version needs 3 paths, for type, id and version, not %zu",
 			strategy->path_count);
 	}
 	return status;
@@ -61,8 +61,8 @@ static enum hx_key_made check_version(
 	if (made != HX_KEY_MADE || is_whole_number(text))
 		return made;
 	(void)hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "'%s' was not a whole number, as a version is",
-		path->text);
+		err, HAPAX_ERR_INVALID, 0,
+		"cannot use '%s' as a version: it must be a whole number", path->text);
 	return HX_KEY_MISSING;
 }
 
@@ -79,7 +79,7 @@ static enum hx_key_made make(
 const struct hx_key_type hx_key_aggregate_version = {
 	.name = "aggregate-version",
 	.syntax = "aggregate-version[:TYPE,ID,VERSION]",
-	.summary = "aggregateType, aggregateId and version, or these paths",
+	.summary = "aggregateType, aggregateId and version, or the given paths",
 	.parse = parse,
 	.make = make,
 };

@@ -13,7 +13,8 @@ static enum hapax_status parse(
 
 	if (status == HAPAX_OK && strategy->path_count != 1) {
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "field took one path; composite takes several");
+			err, HAPAX_ERR_INVALID, 0,
+			"field takes one path; use composite for several");
 	}
 	return status;
 }

@@ -22,7 +22,7 @@ static enum hapax_status parse(
 			err, HAPAX_ERR_INVALID, 0, "header needs a name, as in header:X-Id");
 	if (argument.size > sizeof(text) - sizeof(prefix))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the name of the header was too long");
+			err, HAPAX_ERR_INVALID, 0, "the name of the header is too long");
 	memcpy(text, prefix, prefix_size);
 	memcpy(text + prefix_size, argument.data, argument.size);
 	text[prefix_size + argument.size] = '\0';

@@ -30,7 +30,7 @@ static enum hx_key_made make(
 const struct hx_key_type hx_key_hybrid = {
 	.name = "hybrid",
 	.syntax = "hybrid",
-	.summary = "as content, and a UUIDv7 that names the run",
+	.summary = "like content, and a UUIDv7 that names the run",
 	.flags = HX_KEY_TYPE_CONTENT,
 	.parse = parse,
 	.make = make,

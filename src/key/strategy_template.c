@@ -43,7 +43,7 @@ void hx_key_pieces_free(struct hx_key_piece *pieces, size_t count)
 
 static enum hapax_status no_memory(struct hapax_error *err)
 {
-	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "memory ran out");
+	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a template");
 }
 
 /* The next piece; NULL: too many pieces. */
@@ -61,7 +61,8 @@ static struct hx_key_piece *add_piece(struct hapax_key_strategy *strategy, enum 
 static enum hapax_status too_many(struct hapax_error *err)
 {
 	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "the template had more than %d pieces", PIECES_MAX);
+		err, HAPAX_ERR_INVALID, 0, "the template has too many pieces: limit %d",
+		PIECES_MAX);
 }
 
 /* Read text up to the next single brace; returns the size read. */
@@ -89,7 +90,8 @@ static enum hapax_status read_text(
 	}
 	if (at < rest.size && text[at] == '}')
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the template had } without {; }} is a brace");
+			err, HAPAX_ERR_INVALID, 0,
+			"invalid template: } without {; write }} for a brace");
 	*ret_read = at;
 	return HAPAX_OK;
 }
@@ -145,7 +147,8 @@ static enum hapax_status read_braces(
 
 	if (close == NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the template had { without }; {{ is a brace");
+			err, HAPAX_ERR_INVALID, 0,
+			"invalid template: { without }; write {{ for a brace");
 	size = (size_t)(close - inside);
 	*ret_read = size + 2;
 	if (size >= date_size && memcmp(inside, date, date_size) == 0)
@@ -169,20 +172,21 @@ static enum hapax_status check_pieces(
 		if (next->kind != PIECE_TEXT) {
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"in the template '{%s}' must be followed by text, or two keys could be one",
+				"invalid template: text must follow '{%s}', or different events "
+				"could have the same key",
 				piece->path->text);
 		}
 		if (next->text[0] == '%') {
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"in the template '{%s}' must not be followed by a percent sign",
+				"invalid template: a percent sign must not follow '{%s}'",
 				piece->path->text);
 		}
 	}
 	if (!has_place) {
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the template had no {...}: all events would have one key");
+			"invalid template: it has no {...}, so all events would have the same key");
 	}
 	return HAPAX_OK;
 }
@@ -194,7 +198,8 @@ static enum hapax_status parse(
 	size_t at = 0;
 
 	if (argument.size == 0)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "template needs a text");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "template needs a text, as in template:{id}");
 	strategy->pieces = hx_alloc_zero(PIECES_MAX, sizeof(*strategy->pieces));
 	if (strategy->pieces == NULL)
 		return no_memory(err);
@@ -224,7 +229,8 @@ static enum hx_key_made event_time(
 	if (*ret_ms != HAPAX_TIME_UNKNOWN)
 		return HX_KEY_MADE;
 	if (!(strategy->flags & HAPAX_KEY_RELATIVE)) {
-		(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "the event had no time for the date");
+		(void)hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "cannot use {date:...}: the event has no time");
 		return HX_KEY_MISSING;
 	}
 	/* A document has its own time, like its source and id. */
@@ -234,7 +240,9 @@ static enum hx_key_made event_time(
 		made = hx_part_text(view, &path, &part, &text, err);
 	if (made != HX_KEY_MADE || hx_date_parse(text, ret_ms))
 		return made;
-	(void)hx_error_set(err, HAPAX_ERR_INVALID, 0, "'time' was not a time as in RFC 3339");
+	(void)hx_error_set(
+		err, HAPAX_ERR_INVALID, 0,
+		"cannot use {date:...}: 'time' is not in RFC 3339 format");
 	return HX_KEY_MISSING;
 }
 
@@ -305,7 +313,8 @@ static enum hx_key_made write_piece(
 		if (size > 0)
 			return HX_KEY_MADE;
 		(void)hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the event's time was beyond the calendar");
+			err, HAPAX_ERR_INVALID, 0,
+			"cannot use {date:...}: the time of the event is out of range");
 		return HX_KEY_MISSING;
 	case PIECE_VALUE:
 		end = hx_part_write(&plan->parts[index], plain);
@@ -316,8 +325,8 @@ static enum hx_key_made write_piece(
 			return HX_KEY_MADE;
 		}
 		(void)hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "'%s' was %s", piece->path->text,
-			end == NULL ? "a number beyond all measure" : "empty");
+			err, HAPAX_ERR_INVALID, 0, "cannot use '%s' in a key: it is %s",
+			piece->path->text, end == NULL ? "a number that is too large" : "empty");
 		return HX_KEY_MISSING;
 	}
 	assert(false);

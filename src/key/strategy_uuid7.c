@@ -35,7 +35,7 @@ static enum hx_key_made make(
 const struct hx_key_type hx_key_uuid7 = {
 	.name = "uuid7",
 	.syntax = "uuid7",
-	.summary = "a new key each time: for producers only",
+	.summary = "a new key each time; for producers only",
 	.flags = HX_KEY_TYPE_PRODUCER,
 	.parse = parse,
 	.make = make,

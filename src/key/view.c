@@ -52,7 +52,7 @@ enum hx_key_made hx_view_read(struct hx_key_view *view, struct hapax_error *err)
 		return not_json(view, err);
 	if (view->event->data_kind == HAPAX_DATA_BYTES) {
 		view->state = HX_VIEW_NOT_JSON;
-		(void)snprintf(view->reason, sizeof(view->reason), "data was not JSON");
+		(void)snprintf(view->reason, sizeof(view->reason), "data is not JSON");
 		return not_json(view, err);
 	}
 	status = hx_json_tree_read_into(
@@ -82,9 +82,7 @@ unsigned char *hx_view_room(struct hx_key_view *view, size_t size, struct hapax_
 	enum hapax_status status = hx_buf_reserve(scratch, size == 0 ? 1 : size);
 
 	if (status != HAPAX_OK) {
-		(void)hx_error_set(
-			err, status, 0, "scratch memory for %zu bytes of text was not to be had",
-			size);
+		(void)hx_error_set(err, status, 0, "out of scratch memory (%zu bytes)", size);
 		return NULL;
 	}
 	/* The nodes may have moved with the buffer. */
@@ -170,6 +168,16 @@ static enum hx_key_made absent(
 	return HX_KEY_ABSENT;
 }
 
+static enum hx_key_made no_part(
+	const struct hx_key_path *path, const char *what, struct hapax_error *err)
+{
+	(void)hx_error_set(
+		err, HAPAX_ERR_INVALID, 0,
+		"cannot use '%s' in a key: it is %s; select a string, number or boolean inside it",
+		path->text, what);
+	return HX_KEY_MISSING;
+}
+
 static enum hx_key_made data_part(
 	struct hx_key_view *view, const struct hx_key_path *path, struct hx_key_part *ret,
 	struct hapax_error *err)
@@ -180,12 +188,12 @@ static enum hx_key_made data_part(
 
 	if (made != HX_KEY_MADE) {
 		(void)hx_error_set(
-			err, why.status, 0, "'%s' was not found: %s", path->text, why.message);
+			err, why.status, 0, "cannot find '%s': %s", path->text, why.message);
 		return made;
 	}
 	node = hx_json_path_find(&path->json, &view->tree);
 	if (node == NULL)
-		return absent(path, "was missing", err);
+		return absent(path, "is missing", err);
 	switch ((enum hx_json_type)node->token.type) {
 	case HX_JSON_STRING:
 		ret->kind = HX_PART_STRING;
@@ -200,9 +208,9 @@ static enum hx_key_made data_part(
 		ret->kind = HX_PART_BYTES;
 		ret->bytes = hx_json_node_text(&view->tree, node);
 		return HX_KEY_MADE;
-	case HX_JSON_NULL: return absent(path, "was null", err);
-	case HX_JSON_OBJECT: return missing(path, "was an object, which is no part of a key", err);
-	case HX_JSON_ARRAY: return missing(path, "was an array, which is no part of a key", err);
+	case HX_JSON_NULL: return absent(path, "is null", err);
+	case HX_JSON_OBJECT: return no_part(path, "an object", err);
+	case HX_JSON_ARRAY: return no_part(path, "an array", err);
 	case HX_JSON_END:
 	case HX_JSON_OBJECT_END:
 	case HX_JSON_ARRAY_END: break;
@@ -241,12 +249,12 @@ static enum hx_key_made field_part(
 				      : hx_bytes_equal(fields[i].name, name);
 
 		if (equal && found != NULL)
-			return missing(path, "was there twice", err);
+			return missing(path, "occurs twice", err);
 		if (equal)
 			found = &fields[i];
 	}
 	if (found == NULL)
-		return absent(path, "was missing", err);
+		return absent(path, "is missing", err);
 	ret->kind = HX_PART_BYTES;
 	ret->bytes = found->value;
 	return HX_KEY_MADE;

@@ -25,7 +25,7 @@ static enum hapax_status address_refuse(
 	struct hapax_error *err, struct hapax_bytes text, const char *reason)
 {
 	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "'%.*s' is no address: %s", (int)(text.size & 0xff),
+		err, HAPAX_ERR_INVALID, 0, "invalid address '%.*s': %s", (int)(text.size & 0xff),
 		text.size == 0 ? "" : (const char *)text.data, reason);
 }
 
@@ -63,11 +63,12 @@ static enum hapax_status parse_unix(
 	size_t size = text.size - unix_scheme.size;
 
 	if (size == 0)
-		return address_refuse(err, text, "a path is needed, as in 'unix:/run/hapax.sock'");
+		return address_refuse(err, text, "missing path, as in 'unix:/run/hapax.sock'");
 	if (size > HX_UNIX_PATH_SIZE_MAX)
-		return address_refuse(err, text, "the path of a unix socket has at most 107 bytes");
+		return address_refuse(
+			err, text, "the path of a Unix socket must be at most 107 bytes long");
 	if (memchr(path, '\0', size) != NULL)
-		return address_refuse(err, text, "the path holds a NUL");
+		return address_refuse(err, text, "the path contains a NUL");
 	memset(ret_endpoint, 0, sizeof(*ret_endpoint));
 	ret_endpoint->is_unix = true;
 	memcpy(ret_endpoint->host, path, size);
@@ -109,16 +110,16 @@ enum hapax_status hx_endpoint_parse(
 	    hx_bytes_equal(hx_bytes(text.data, unix_scheme.size), unix_scheme))
 		return parse_unix(text, ret_endpoint, err);
 	if (text.size == 0 || !split_host(at, text.size, &host, &host_size, &rest))
-		return address_refuse(err, text, "it must read host:port, [v6]:port or unix:PATH");
+		return address_refuse(err, text, "use HOST:PORT, [IPV6]:PORT or unix:PATH");
 	if (host_size == 0 || host_size > HX_HOST_SIZE_MAX || !is_printable(host, host_size))
-		return address_refuse(err, text, "the host is missing or malformed");
+		return address_refuse(err, text, "missing or malformed host");
 	if (rest == text.size) {
 		if (port_default < 0)
-			return address_refuse(err, text, "a port is needed, as in 'host:8080'");
+			return address_refuse(err, text, "missing port");
 		port = (uint16_t)port_default;
 	} else if (at[rest] != ':' || !parse_port(at + rest + 1, text.size - rest - 1, &port)) {
 		return address_refuse(
-			err, text, "the port must be 0 to 65535; an IPv6 address stands in [ ]");
+			err, text, "the port must be 0 to 65535; write an IPv6 address in [ ]");
 	}
 	memset(ret_endpoint, 0, sizeof(*ret_endpoint));
 	ret_endpoint->port = port;

@@ -276,7 +276,7 @@ static bool make_room(struct hx_connection *connection)
 	(void)hx_error_set(
 		&err, status, 0,
 		status == HAPAX_ERR_LIMIT ? "the peer sent a message of more than %zu bytes"
-					  : "no memory to read into (%zu bytes held)",
+					  : "not enough memory to receive (%zu bytes held)",
 		hx_byte_queue_size(&connection->input));
 	hx_connection_close(connection, &err);
 	return false;
@@ -395,7 +395,7 @@ static void on_deadline(struct hx_timer *timer)
 	if (hx_reactor_now_ns(connection->reactor) < connection->deadline_ns)
 		hx_timer_set(&connection->reactor->timers, timer, connection->deadline_ns);
 	else
-		fail(connection, 0, "the peer took too long");
+		fail(connection, 0, "the peer did not answer in time");
 }
 
 static void on_stall(struct hx_timer *timer)
@@ -412,7 +412,7 @@ static void on_stall(struct hx_timer *timer)
 			limits->rate_min * limits->stall_ms_max)
 		watch_rate(connection);
 	else
-		fail(connection, ETIMEDOUT, "the peer did not read what was sent");
+		fail(connection, ETIMEDOUT, "the peer did not read the data in time");
 }
 
 static void on_end(struct hx_task *task)
@@ -474,7 +474,7 @@ enum hapax_status hx_connection_open(
 		status = hx_timer_introduce(
 			&reactor->timers, &connection->stall, on_stall, connection);
 	if (status != HAPAX_OK)
-		(void)hx_error_set(err, status, 0, "no memory for a connection");
+		(void)hx_error_set(err, status, 0, "not enough memory for a connection");
 	else
 		status = hx_reactor_watch(
 			reactor, &connection->watch,

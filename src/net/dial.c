@@ -89,7 +89,7 @@ static void on_deadline(struct hx_timer *timer)
 		dial->job = NULL;
 		(void)hx_error_set(
 			&dial->err, HAPAX_ERR_UNAVAILABLE, 0,
-			"the host '%s' was not resolved in time", dial->endpoint.host);
+			"could not resolve the host '%s' in time", dial->endpoint.host);
 		finish(dial);
 		return;
 	}
@@ -222,7 +222,7 @@ void hx_dial_begin(struct hx_dial *dial, const struct hx_endpoint *endpoint, int
 	if (dial->resolver == NULL) {
 		(void)hx_error_set(
 			&dial->err, HAPAX_ERR_UNSUPPORTED, 0,
-			"'%s' is a name, and there is no resolver", endpoint->host);
+			"cannot resolve the host '%s' here; use an IP address", endpoint->host);
 		finish(dial);
 		return;
 	}

@@ -116,11 +116,13 @@ static enum hapax_status listener_refuse(
 	if (code == -EADDRINUSE)
 		return hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
-			"%s is in use by another process; stop it or choose another address", text);
+			"could not listen on %s: address already in use; stop the other "
+			"process, or choose another address",
+			text);
 	if (code == -ENOTSOCK)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"could not listen on %s: there is a file that is no socket; remove it or choose "
+			"could not listen on %s: the file is not a socket; remove it, or choose "
 			"another path",
 			text);
 	return hx_error_set(err, hx_error_status_of(-code), -code, "could not listen on %s", text);
@@ -217,7 +219,7 @@ enum hapax_status hx_listener_open(
 	listener->watch = (struct hx_watch){.fd = fd, .fn = on_ready, .context = listener};
 	status = hx_timer_introduce(&reactor->timers, &listener->retry, on_retry, listener);
 	if (status != HAPAX_OK)
-		(void)hx_error_set(err, status, 0, "no memory for a listener");
+		(void)hx_error_set(err, status, 0, "not enough memory for a listener");
 	else
 		status = hx_reactor_watch(reactor, &listener->watch, HX_READY_IN, err);
 	if (status != HAPAX_OK) {

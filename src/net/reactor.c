@@ -40,10 +40,11 @@ enum hapax_status hx_reactor_init(
 	if (reactor->poller < 0)
 		return hx_error_set(
 			err, hx_error_status_of(-reactor->poller), -reactor->poller,
-			"no poller was made");
+			"could not create a poller");
 	waker = net->ops->waker_open(net->context);
 	if (waker < 0)
-		status = hx_error_set(err, hx_error_status_of(-waker), -waker, "no waker was made");
+		status = hx_error_set(
+			err, hx_error_status_of(-waker), -waker, "could not create a waker");
 	reactor->waker = (struct hx_watch){.fd = waker, .fn = waker_ready, .context = reactor};
 	if (status == HAPAX_OK)
 		status = hx_reactor_watch(reactor, &reactor->waker, HX_READY_IN, err);
@@ -256,7 +257,7 @@ enum hapax_status hx_reactor_watch(
 		reactor->net->context, reactor->poller, watch->fd, ready, watch);
 	if (code < 0)
 		return hx_error_set(
-			err, hx_error_status_of(-code), -code, "a descriptor was not watched");
+			err, hx_error_status_of(-code), -code, "could not watch a file descriptor");
 	watch->ready = ready;
 	return HAPAX_OK;
 }

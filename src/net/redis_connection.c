@@ -87,16 +87,17 @@ static void redis_connection_refuse(
 	if (is_auth)
 		(void)hx_error_set(
 			&err, HAPAX_ERR_INVALID, 0,
-			"Redis refused the user or password: '%.*s'; give them as redis://user:password@host",
+			"Redis rejected the user or password: '%.*s'; set them as "
+			"redis://user:password@host",
 			size, text);
 	else if (hx_resp_is_error(value, "LOADING"))
 		(void)hx_error_set(
-			&err, HAPAX_ERR_UNAVAILABLE, 0, "Redis is loading its data; try again");
+			&err, HAPAX_ERR_UNAVAILABLE, 0, "Redis is loading its data; retry later");
 	else
 		(void)hx_error_set(
 			&err, HAPAX_ERR_INVALID, 0,
-			"Redis has no database %d: '%.*s'; use a smaller number, or set 'databases' in its"
-			" configuration",
+			"Redis has no database %d: '%.*s'; use a smaller number, or raise "
+			"'databases' in its configuration",
 			connection->options.place->db, size, text);
 	hx_connection_close(&connection->stream, &err);
 }
@@ -130,7 +131,7 @@ static void break_off(struct hx_redis_connection *connection, const char *why)
 	struct hapax_error err;
 
 	(void)hx_error_set(
-		&err, HAPAX_ERR_UNAVAILABLE, 0, "the server does not answer as Redis does: %s",
+		&err, HAPAX_ERR_UNAVAILABLE, 0, "the server does not speak the Redis protocol: %s",
 		why);
 	hx_connection_close(&connection->stream, &err);
 }
@@ -145,7 +146,7 @@ static bool take_message(
 	enum hx_resp_result result;
 
 	if (size_max == 0) {
-		break_off(connection, "it says something unasked");
+		break_off(connection, "unexpected message");
 		return false;
 	}
 	result = hx_resp_scan(&connection->scan, input, size_max);
@@ -161,7 +162,7 @@ static bool take_message(
 	input.size = *ret_size;
 	if (is_ready ? ops->reply(connection, input) : take_greeting(connection, input))
 		return true;
-	break_off(connection, "a reply has another form");
+	break_off(connection, "unexpected reply");
 	return false;
 }
 
@@ -276,7 +277,8 @@ static void on_dialled(struct hx_dial *dial, int fd, const struct hapax_error *e
 	connection->state = HX_REDIS_CONNECTION_GREETING;
 	hx_connection_set_deadline(&connection->stream, connection->deadline_ns);
 	if (greet(connection) != HAPAX_OK) {
-		(void)hx_error_set(&why, HAPAX_ERR_NO_MEMORY, 0, "no memory to greet the server");
+		(void)hx_error_set(
+			&why, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to connect to Redis");
 		hx_connection_close(&connection->stream, &why);
 	}
 }

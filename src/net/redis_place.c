@@ -50,15 +50,15 @@ static enum hapax_status set_hosts(
 		if (place->endpoint_count == HX_REDIS_ENDPOINTS_MAX)
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"a Redis URL names at most %d servers of a Cluster; it finds the"
-				" others by itself",
+				"too many servers in the Redis URL: limit %d; hapax finds the "
+				"other servers of the Cluster",
 				HX_REDIS_ENDPOINTS_MAX);
 		if (!hx_endpoint_from_host(
 			    host, HX_REDIS_PORT, &place->endpoints[place->endpoint_count++]))
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"the Redis URL has no host and port to connect to; percent-encode what "
-				"is special in user and password");
+				"the Redis URL has no valid host and port; percent-encode "
+				"special characters in user and password");
 	}
 	return HAPAX_OK;
 }
@@ -76,20 +76,20 @@ enum hapax_status hx_redis_place_begin(
 			return HAPAX_OK;
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a path of at most %d bytes is needed, as in 'redis+unix:/run/redis.sock'",
+			"the path must be 1 to %d bytes long, as in 'redis+unix:/run/redis.sock'",
 			HX_UNIX_PATH_SIZE_MAX);
 	}
 	if (!ret_url->has_authority)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"a host is needed, as in 'redis://localhost:6379'");
+			err, HAPAX_ERR_INVALID, 0, "missing host, as in 'redis://localhost:6379'");
 	place->is_cluster = hx_url_has_scheme(ret_url, "redis+cluster") ||
 		hx_url_has_scheme(ret_url, "rediss+cluster");
 	place->has_tls = strncmp(text, "rediss", 6) == 0;
 	if (!hx_url_user(ret_url, place->user, place->password, HX_REDIS_TEXT_SIZE))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the user or password in the Redis URL is malformed; percent-encode it");
+			"invalid user or password in the Redis URL; percent-encode special "
+			"characters");
 	return set_hosts(place, ret_url->hosts, err);
 }
 
@@ -101,7 +101,8 @@ enum hapax_status hx_redis_place_set_db(
 	if (!hx_resp_parse_integer(text, &db) || db < 0 || db > HX_REDIS_DB_MAX)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the path of a Redis URL is the number of a database, as in redis://host/0");
+			"the path of a Redis URL must be the number of a database, as in "
+			"redis://host/0");
 	place->db = (int)db;
 	return HAPAX_OK;
 }
@@ -114,7 +115,9 @@ enum hapax_status hx_redis_place_end(
 
 	if (status == HAPAX_OK && place->is_cluster && place->db != 0)
 		status = hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a Redis Cluster has no databases but 0");
+			err, HAPAX_ERR_INVALID, 0,
+			"a Redis Cluster has only database 0; remove the number from "
+			"the URL");
 	return status;
 }
 

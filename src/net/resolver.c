@@ -53,11 +53,11 @@ static void report(struct hx_task *task)
 	if (job->fn != NULL) {
 		if (job->count == -ENOENT)
 			(void)hx_error_set(
-				&err, HAPAX_ERR_UNAVAILABLE, 0, "there is no host '%s'", job->host);
+				&err, HAPAX_ERR_UNAVAILABLE, 0, "unknown host '%s'", job->host);
 		else if (job->count < 0)
 			(void)hx_error_set(
 				&err, hx_error_status_of(-job->count), -job->count,
-				"the host '%s' was not resolved", job->host);
+				"could not resolve the host '%s'", job->host);
 		job->fn(job->context, job->addresses, job->count < 0 ? 0 : (size_t)job->count,
 			&err);
 	}
@@ -87,11 +87,13 @@ enum hapax_status hx_resolver_ask(
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the host name is malformed");
 	if (hx_worker_queued(&resolver->worker) >= HX_RESOLVER_QUEUE_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_LIMIT, 0, "%d host names wait to be resolved already",
+			err, HAPAX_ERR_LIMIT, 0,
+			"too many host names are waiting to be resolved: limit %d",
 			HX_RESOLVER_QUEUE_MAX);
 	job = hx_alloc_zero(1, sizeof(*job));
 	if (job == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to resolve a name");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to resolve a host name");
 	job->base.run = resolve;
 	job->resolver = resolver;
 	job->reactor = reactor;

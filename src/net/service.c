@@ -92,7 +92,7 @@ enum hapax_status hx_service_take_sockets(
 		return HAPAX_OK;
 	if (!read_number(variable("LISTEN_FDS"), HX_SERVICE_SOCKETS_MAX, &count))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "LISTEN_FDS is not a number up to %d",
+			err, HAPAX_ERR_INVALID, 0, "LISTEN_FDS must be a number up to %d",
 			(int)HX_SERVICE_SOCKETS_MAX);
 	for (long i = 0; i < count; i++) {
 		int fd = FIRST_FD + (int)i;
@@ -100,11 +100,11 @@ enum hapax_status hx_service_take_sockets(
 		if (names == NULL || !take_name(&names, sockets.names[i]))
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"LISTEN_FDNAMES does not say which door descriptor %d is for", fd);
+				"LISTEN_FDNAMES has no name for file descriptor %d", fd);
 		if (!prepare(fd))
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"descriptor %d ('%s') is no socket that listens for streams", fd,
+				"file descriptor %d ('%s') is not a listening stream socket", fd,
 				sockets.names[i]);
 		sockets.fds[i] = fd;
 		sockets.count++;

@@ -28,8 +28,7 @@ enum hapax_status hx_signals_open(
 
 	memset(signals, 0, sizeof(*signals));
 	if (fd < 0)
-		return hx_error_set(
-			err, hx_error_status_of(-fd), -fd, "signals were not taken over");
+		return hx_error_set(err, hx_error_status_of(-fd), -fd, "could not handle signals");
 	signals->fn = fn;
 	signals->context = context;
 	signals->watch = (struct hx_watch){.fd = fd, .fn = on_ready, .context = signals};

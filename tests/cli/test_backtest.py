@@ -58,7 +58,7 @@ def test_missing_parts(cli):
     expect((result["missing"], result["verdict"]), (3, "incomplete"))
     expect(
         result["missing_parts"],
-        [{"reason": "'id' was missing", "count": 2}, {"reason": "'id' was null", "count": 1}],
+        [{"reason": "'id' is missing", "count": 2}, {"reason": "'id' is null", "count": 1}],
     )
     expect_in("3 of 5 events (60.00 %) have no key", result["explanation"])
     result = backtest(cli, events, "-s", "field:id", "--on-missing", "pass", code=1)["result"]
@@ -210,8 +210,8 @@ def test_text_output(cli):
 
 def test_usage(cli):
     cli.run("backtest", code=64).says("--strategy was missing")
-    cli.run("backtest", "-s", "uuid7", code=64).says("for producers")
-    cli.run("backtest", "-s", "field:id", "--against", "nonsense", code=64).says("no strategy 'nonsense'")
+    cli.run("backtest", "-s", "uuid7", code=64).says("in producers")
+    cli.run("backtest", "-s", "field:id", "--against", "nonsense", code=64).says("unknown key strategy 'nonsense'")
     cli.run("backtest", "-s", "field:id", "absent.ndjson", code=66).says("was not read")
 
 

@@ -37,9 +37,9 @@ def test_a_limit_of_address_space(cli):
 
 def test_keys(cli):
     wrong = [
-        ("", "the key was empty"),
-        ("x" * 1025, "the key was 1025 bytes long, at most 1024 are allowed"),
-        ("é" * 513, "the key was 1026 bytes long"),
+        ("", "key is empty"),
+        ("x" * 1025, "key is too long: 1025 bytes, limit 1024"),
+        ("é" * 513, "key is too long: 1026 bytes"),
         ("a\x07b", "control character at offset 1 (U+0007)"),
         ("line\nbreak", "control character at offset 4 (U+000A)"),
         ("del\x7f", "control character at offset 3 (U+007F)"),
@@ -60,21 +60,21 @@ def test_keys(cli):
 
 
 def test_prefixes(cli):
-    cli.run("keys", "--prefix", "a\x07", code=64).says("--prefix had a control character at offset 1")
-    cli.run("keys", "--prefix", "x" * 1025, code=64).says("--prefix was 1025 bytes long")
+    cli.run("keys", "--prefix", "a\x07", code=64).says("--prefix has a control character at offset 1")
+    cli.run("keys", "--prefix", "x" * 1025, code=64).says("--prefix is too long: 1025 bytes")
 
 
 def test_scopes(cli):
     wrong = [
-        ("", "the tenant was empty"),
-        ("/", "the tenant was empty"),
-        ("/g", "the tenant was empty"),
-        ("t/", "the group was empty"),
+        ("", "tenant is empty"),
+        ("/", "tenant is empty"),
+        ("/g", "tenant is empty"),
+        ("t/", "group is empty"),
         ("a/b/c", "two slashes"),
-        ("t" * 129, "the tenant was 129 bytes long, at most 128"),
-        ("t/" + "g" * 129, "the group was 129 bytes long, at most 128"),
-        ("t\x01", "the tenant had a control character at offset 1"),
-        (b"t/\xff", "the group was not UTF-8 at offset 0"),
+        ("t" * 129, "tenant is too long: 129 bytes, limit 128"),
+        ("t/" + "g" * 129, "group is too long: 129 bytes, limit 128"),
+        ("t\x01", "tenant has a control character at offset 1"),
+        (b"t/\xff", "group is not UTF-8 at offset 0"),
     ]
     for scope, message in wrong:
         for command in STORE_COMMANDS:
@@ -90,8 +90,8 @@ def test_ttls(cli):
         ("0d0h", "a TTL of 0 is not allowed"),
         ("-5m", "'-5m' is below 0"),
         ("-1", "'-1' is below 0"),
-        ("99999999999999999999d", "too long"),
-        ("9223372036854775807d", "too long"),
+        ("99999999999999999999d", "number is too large"),
+        ("9223372036854775807d", "number is too large"),
         ("36526d", "more than 100 years"),
         ("5", "expected"),
         ("", "empty"),

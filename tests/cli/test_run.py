@@ -277,7 +277,7 @@ def test_wrong_use(cli):
     wrong = [
         ([], "missing argument"),
         (["true"], "--key was missing"),
-        (["--key", "", "true"], "--key was empty"),
+        (["--key", "", "true"], "--key is empty"),
         (["--key", "a\x07", "true"], "control character"),
         (["--key", "x" * 1025, "true"], "1025 bytes long"),
         (["--key", "k", "--strategy", "args", "true"], "both given"),

@@ -316,7 +316,7 @@ static void failures_to_connect_have_hints(void **state)
 	assert_non_null(strstr(err.message, "vhost"));
 	place.port = 1;
 	assert_int_equal(hx_rabbit_open(&rabbit, &place, WAIT_MS, &err), HAPAX_ERR_UNAVAILABLE);
-	assert_non_null(strstr(err.message, "does the broker run"));
+	assert_non_null(strstr(err.message, "check that the broker is running"));
 	assert_false(hx_rabbit_is_open(&rabbit));
 }
 

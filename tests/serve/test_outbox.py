@@ -329,8 +329,8 @@ def test_configuration(cli):
         for part in parts:
             expect_in(part, result.err)
 
-    refuses("url: 'sqlite:x.db'", "outbox.sink", "where are the rows")
-    refuses("sink: 'http://host/'", "outbox.url", "which database")
+    refuses("url: 'sqlite:x.db'", "outbox.sink", "set the URL that rows are published to")
+    refuses("sink: 'http://host/'", "outbox.url", "set the database")
     refuses("url: 'mysql://host/db', sink: 'http://host/'", "mysql", "postgres://")
     refuses("url: 'sqlite:x.db', sink: 'gopher://host/'", "gopher", "known sinks")
     refuses("url: 'sqlite:x.db', sink: 'http://host/', batch: 1001", "batch")

@@ -564,7 +564,7 @@ def test_what_parks_does_not_go_on_without_the_store(cli):
     """serve, a reload and config check refuse it, and name route and scope."""
     route = "proxy:\n  routes:\n    - {name: pay, path: /, tenant: acme, group: pay, on_lapse: %s}\n"
     scope = f"store: {{journal: 'sqlite:{cli.folder}/journal.db'}}\nscopes: [{{scope: acme/*, on_store_failure: continue}}]\n"
-    refused = "route 'pay' has on_lapse 'park', and on_store_failure of its scope 'acme/*' is 'continue'"
+    refused = "route 'pay' has on_lapse 'park', but its scope 'acme/*' has on_store_failure 'continue'"
     path = cli.folder / "parks.yaml"
     path.write_text("upstream: {url: 'http://127.0.0.1:9'}\n" + scope + route % "park", encoding="utf-8")
     expect_in(refused, cli.run("config", "check", path, code=78).err)

@@ -146,7 +146,7 @@ def test_sockets_that_are_handed_over(cli):
 
 
 def test_a_socket_that_no_door_takes(cli):
-    for name, words in (("nowhere", "no door is called 'nowhere'"), ("", "LISTEN_FDNAMES")):
+    for name, words in (("nowhere", "'nowhere' is not a listener"), ("", "LISTEN_FDNAMES")):
         with contextlib.closing(listening()) as door, demo(cli) as service:
             try:
                 Activated(cli, [(name, door)], service.url)

@@ -248,9 +248,9 @@ def test_a_reload_with_broken_files_keeps_the_old(cli):
     server, another = authority.issue("server"), authority.issue("another")
     certificate, key, before = server.path.read_bytes(), server.key.read_bytes(), server.der
     breaks = [
-        (lambda: server.path.write_text("no certificate"), "no certificate was read"),
+        (lambda: server.path.write_text("no certificate"), "could not read a certificate"),
         (lambda: server.key.write_bytes(another.key.read_bytes()), "does not belong to the certificate"),
-        (lambda: server.key.write_bytes(key[: len(key) // 2]), "no private key"),
+        (lambda: server.key.write_bytes(key[: len(key) // 2]), "could not read a private key"),
         (lambda: server.path.unlink(), "No such file"),
     ]
     with upstream() as service, serve(cli, service.url, config=tls_config(server)) as daemon:
@@ -290,14 +290,14 @@ def test_files_that_cannot_be_used(cli):
     empty.touch()
     cases = [
         (server.path, another.key, "", "does not belong to the certificate"),
-        (server.path, locked, "", "no private key"),
+        (server.path, locked, "", "could not read a private key"),
         (cli.folder / "nothing", server.key, "", "No such file"),
-        (empty, server.key, "", "no certificate was read"),
-        (server.path, empty, "", "no private key"),
-        (server.path, server.key, f", client_ca: {empty}, client_auth: required", "no authorities were read"),
-        (server.path, "''", "", "a certificate without a key"),
+        (empty, server.key, "", "could not read a certificate"),
+        (server.path, empty, "", "could not read a private key"),
+        (server.path, server.key, f", client_ca: {empty}, client_auth: required", "could not read certificate authorities"),
+        (server.path, "''", "", "certificate is set, but key is not"),
         (server.path, server.key, ", client_auth: required", "client_auth needs client_ca"),
-        (server.path, server.key, f", admin: {{key: {another.key}}}", "a key without a certificate"),
+        (server.path, server.key, f", admin: {{key: {another.key}}}", "key is set, but certificate is not"),
     ]
     for certificate, key, more, word in cases:
         path = cli.folder / "hapax.yaml"

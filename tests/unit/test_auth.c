@@ -283,10 +283,11 @@ static void rows_are_checked(void **state)
 	refuse("auth:\n tokens:\n  - {name: x, hash: 'sha256:" READER_SHA256 "'}\n", "role");
 	refuse("auth:\n tokens:\n  - {name: x, hash: 'sha256:" READER_SHA256 "', role: root}\n",
 	       "root");
-	refuse("auth: {certificates: [{name: x, role: read}]}\n", "one of both");
+	refuse("auth: {certificates: [{name: x, role: read}]}\n",
+	       "either a fingerprint or a subject");
 	refuse("auth: {certificates: [{name: x, role: read, subject: CN=x, fingerprint: 'sha256:" READER_SHA256
 	       "'}]}\n",
-	       "one of both");
+	       "either a fingerprint or a subject");
 	refuse("auth: {certificates: [{name: x, role: read, subject: CN=x}, "
 	       "{name: x, role: read, subject: CN=y}]}\n",
 	       "twice");

@@ -595,7 +595,7 @@ static void listener_replaces_no_file(void **state)
 				&meeting.listener, &bench->reactor, &address, false, on_accept,
 				&meeting, &err),
 			HAPAX_ERR_INVALID);
-		assert_non_null(strstr(err.message, "no socket"));
+		assert_non_null(strstr(err.message, "not a socket"));
 		assert_int_equal(stat(text + 5, &status), 0);
 		assert_true(S_ISREG(status.st_mode));
 		assert_int_equal(status.st_size, 4);

@@ -54,31 +54,31 @@ static void refuses(void **state)
 		const char *text;
 		const char *position;
 	} cases[] = {
-		{"s", "position 0:"},
-		{"-1s", "position 0:"},
-		{"+1s", "position 0:"},
-		{" 1s", "position 0:"},
-		{".5s", "position 0:"},
-		{"30", "position 2:"},
-		{"0", "position 1:"},
-		{"1 s", "position 1:"},
-		{"1s ", "position 1:"},
-		{"1.5s", "position 1:"},
-		{"1S", "position 1:"},
-		{"5M", "position 1:"},
-		{"1y", "position 1:"},
-		{"1us", "position 1:"},
-		{"1sec", "position 1:"},
-		{"1h30", "position 4:"},
-		{"1h30x", "position 4:"},
-		{"30m1h", "position 4:"},
-		{"1h1h", "position 3:"},
-		{"1ms1s", "position 4:"},
-		{"1h,30m", "position 1:"},
-		{"9223372036854775808ms", "position 0:"},
-		{"15250284453w", "position 0:"},
-		{"15250284452w3d7h12m55s808ms", "position 22:"},
-		{"99999999999999999999999999999999999s", "position 0:"},
+		{"s", "at position 0;"},
+		{"-1s", "at position 0;"},
+		{"+1s", "at position 0;"},
+		{" 1s", "at position 0;"},
+		{".5s", "at position 0;"},
+		{"30", "at position 2;"},
+		{"0", "at position 1;"},
+		{"1 s", "at position 1;"},
+		{"1s ", "at position 1;"},
+		{"1.5s", "at position 1;"},
+		{"1S", "at position 1;"},
+		{"5M", "at position 1;"},
+		{"1y", "at position 1;"},
+		{"1us", "at position 1;"},
+		{"1sec", "at position 1;"},
+		{"1h30", "at position 4;"},
+		{"1h30x", "at position 4;"},
+		{"30m1h", "at position 4;"},
+		{"1h1h", "at position 3;"},
+		{"1ms1s", "at position 4;"},
+		{"1h,30m", "at position 1;"},
+		{"9223372036854775808ms", "at position 0;"},
+		{"15250284453w", "at position 0;"},
+		{"15250284452w3d7h12m55s808ms", "at position 22;"},
+		{"99999999999999999999999999999999999s", "at position 0;"},
 	};
 
 	(void)state;
@@ -109,7 +109,7 @@ static void refuses_nothing_nul_and_novels(void **state)
 	memset(novel, 'x', sizeof(novel));
 	assert_int_equal(
 		hx_duration_parse(hx_bytes(novel, sizeof(novel)), &ms, &err), HAPAX_ERR_INVALID);
-	assert_true(strlen(err.message) < 150);
+	assert_true(strlen(err.message) < 170);
 	memset(novel, '9', sizeof(novel));
 	assert_int_equal(
 		hx_duration_parse(hx_bytes(novel, sizeof(novel)), &ms, &err), HAPAX_ERR_INVALID);

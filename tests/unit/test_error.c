@@ -41,9 +41,9 @@ static void appends_what_the_system_said(void **state)
 	struct hapax_error err;
 
 	(void)state;
-	hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, ENOENT, "\"%s\" was not opened", "a");
+	hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, ENOENT, "could not open '%s'", "a");
 	assert_int_equal(err.os_errno, ENOENT);
-	assert_string_equal(err.message, "\"a\" was not opened: No such file or directory");
+	assert_string_equal(err.message, "could not open 'a': No such file or directory");
 	hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 99999, "x");
 	assert_non_null(strstr(err.message, "99999"));
 }

@@ -190,7 +190,7 @@ static void policies_for_what_is_missing(void **state)
 	(void)state;
 	strategy = key_case_strategy("field:id", &options);
 	assert_int_equal(key_case_make(strategy, &event, &key, &err), HAPAX_ERR_INVALID);
-	assert_string_equal(err.message, "'id' was missing");
+	assert_string_equal(err.message, "'id' is missing");
 	hapax_key_strategy_free(strategy);
 
 	options.on_missing = HAPAX_ON_MISSING_PASS;
@@ -198,7 +198,7 @@ static void policies_for_what_is_missing(void **state)
 	assert_int_equal(key_case_make(strategy, &event, &key, &err), HAPAX_OK);
 	assert_int_equal(key.kind, HAPAX_KEY_NONE);
 	assert_int_equal(key.key_size, 0);
-	assert_string_equal(key.missing, "'id' was missing");
+	assert_string_equal(key.missing, "'id' is missing");
 	assert_true(key.has_fingerprint);
 	hapax_key_strategy_free(strategy);
 
@@ -209,7 +209,7 @@ static void policies_for_what_is_missing(void **state)
 	assert_int_equal(key.key_size, 72);
 	assert_memory_equal(key.key, "content:", 8);
 	assert_string_equal(key.key + 8, key_case_of("content", "{\"a\":1.0}"));
-	assert_string_equal(key.missing, "'id' was missing");
+	assert_string_equal(key.missing, "'id' is missing");
 	/* Data that is not JSON has bytes at least; no data has nothing. */
 	event.data = HX_BYTES_LIT("{broken");
 	assert_int_equal(key_case_make(strategy, &event, &key, &err), HAPAX_OK);
@@ -250,7 +250,7 @@ static void policy_content_without_what_is_included(void **state)
 			event = key_case_event(texts[i]);
 			assert_int_equal(key_case_make(strategy, &event, &key, NULL), HAPAX_OK);
 			assert_int_equal(key.kind, HAPAX_KEY_CONTENT);
-			assert_string_equal(key.missing, "'id' was missing");
+			assert_string_equal(key.missing, "'id' is missing");
 			assert_digest(key.fingerprint, "{\"a\":1,\"b\":2}");
 			hx_hex_encode(key.fingerprint, sizeof(key.fingerprint), digits);
 			assert_memory_equal(key.key, "content:", 8);
@@ -308,7 +308,8 @@ static void a_key_is_made_of_values(void **state)
 			fail_msg("%s: %s", cases[i].json, err.message);
 		if (!cases[i].is_made)
 			assert_string_equal(
-				err.message, "there was nothing left to make a key from");
+				err.message,
+				"cannot make a key: include and exclude leave no value");
 		hapax_key_strategy_free(strategy);
 	}
 }
@@ -328,7 +329,7 @@ static void data_that_is_not_json(void **state)
 	assert_int_equal(key_case_make(field, &event, &key, &err), HAPAX_ERR_INVALID);
 	assert_string_equal(
 		err.message,
-		"'a' was not found: data: line 1, column 8: '}' found where a member name was expected");
+		"cannot find 'a': data: line 1, column 8: '}' found where a member name was expected");
 	assert_int_equal(key_case_make(content, &event, &key, &err), HAPAX_ERR_INVALID);
 	assert_string_equal(
 		err.message, "data: line 1, column 8: '}' found where a member name was expected");
@@ -340,7 +341,7 @@ static void data_that_is_not_json(void **state)
 	digits[64] = '\0';
 	assert_string_equal(key.key, digits);
 	assert_int_equal(key_case_make(field, &event, &key, &err), HAPAX_ERR_INVALID);
-	assert_string_equal(err.message, "'a' was not found: data was not JSON");
+	assert_string_equal(err.message, "cannot find 'a': data is not JSON");
 	event.data = hx_bytes(NULL, 0);
 	assert_int_equal(key_case_make(content, &event, &key, &err), HAPAX_ERR_INVALID);
 	hapax_key_strategy_free(field);
@@ -370,12 +371,13 @@ static void parts_of_the_event_are_kept_apart(void **state)
 		{"header:kEY", "H"},
 		{"field:meta.key", "M"},
 		{"composite:meta.topic,meta.partition,meta.offset", "t:3:42"},
-		{"field:attr.KEY", "!'attr.KEY' was missing"},
-		{"header:X-Two", "!'header.X-Two' was there twice"},
-		{"header:X-Three", "!'header.X-Three' was missing"},
-		{"header:Empty", "!'header.Empty' was empty"},
-		{"field:data.topic", "!'data.topic' was missing"},
-		{"field:data", "!'data' was an object, which is no part of a key"},
+		{"field:attr.KEY", "!'attr.KEY' is missing"},
+		{"header:X-Two", "!'header.X-Two' occurs twice"},
+		{"header:X-Three", "!'header.X-Three' is missing"},
+		{"header:Empty", "!'header.Empty' is empty"},
+		{"field:data.topic", "!'data.topic' is missing"},
+		{"field:data",
+		 "!cannot use 'data' in a key: it is an object; select a string, number or boolean inside it"},
 	};
 	struct hapax_event event = key_case_event("{\"key\":\"D\"}");
 

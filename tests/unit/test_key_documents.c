@@ -73,12 +73,12 @@ static void b_events_without_the_field_collide(void **state)
 		b_field_key(payments[1], "orderId", second, sizeof(second)));
 	for (size_t i = 0; i < 2; i++)
 		assert_string_equal(
-			key_case_of("field:orderId", payments[i]), "!'orderId' was missing");
+			key_case_of("field:orderId", payments[i]), "!'orderId' is missing");
 	/* Nor is the text "undefined", which may be somebody's id, taken for nothing. */
 	assert_string_equal(
 		key_case_of("field:orderId", "{\"orderId\":\"undefined\"}"), "undefined");
 	assert_string_equal(
-		key_case_of("field:orderId", "{\"orderId\":null}"), "!'orderId' was null");
+		key_case_of("field:orderId", "{\"orderId\":null}"), "!'orderId' is null");
 }
 
 static const char *b_aggregate_key(char *out, size_t size, const char *version)
@@ -148,9 +148,9 @@ static void b_falsy_values_collide(void **state)
 	assert_string_equal(key_case_of("composite:a,b", "{\"a\":false,\"b\":\"x\"}"), "false:x");
 	assert_string_equal(key_case_of("composite:a,b", "{\"a\":\"\",\"b\":\"x\"}"), ":x");
 	assert_string_equal(
-		key_case_of("composite:a,b", "{\"a\":null,\"b\":\"x\"}"), "!'a' was null");
-	assert_string_equal(key_case_of("composite:a,b", "{\"b\":\"x\"}"), "!'a' was missing");
-	assert_string_equal(key_case_of("composite:a,b", "{}"), "!'a' was missing");
+		key_case_of("composite:a,b", "{\"a\":null,\"b\":\"x\"}"), "!'a' is null");
+	assert_string_equal(key_case_of("composite:a,b", "{\"b\":\"x\"}"), "!'a' is missing");
+	assert_string_equal(key_case_of("composite:a,b", "{}"), "!'a' is missing");
 }
 
 /* X7, peers 1-5: a missing payload field falls through to the envelope's namesake. */
@@ -175,7 +175,7 @@ static void b_fields_fall_through_to_the_envelope(void **state)
 	event.attributes = attributes;
 	event.attribute_count = 1;
 	assert_int_equal(key_case_make(data, &event, &key, &err), HAPAX_ERR_INVALID);
-	assert_string_equal(err.message, "'data.id' was missing");
+	assert_string_equal(err.message, "'data.id' is missing");
 	assert_int_equal(key_case_make(attr, &event, &key, &err), HAPAX_OK);
 	assert_string_equal(key.key, "e1:x");
 	hapax_key_strategy_free(data);
@@ -215,7 +215,7 @@ static void a_ids_of_two_sources_collide(void **state)
 	assert_string_not_equal(
 		key_case_of("event-id", "{\"source\":\"ab\",\"id\":\"c\"}"),
 		key_case_of("event-id", "{\"source\":\"a\",\"id\":\"bc\"}"));
-	assert_string_equal(key_case_of("event-id", "{\"id\":\"17\"}"), "!'source' was missing");
+	assert_string_equal(key_case_of("event-id", "{\"id\":\"17\"}"), "!'source' is missing");
 }
 
 /* Document E's content hash: values that are not nil, one after the other, 64 bits. */
@@ -320,7 +320,7 @@ static void e_missing_fields_are_skipped(void **state)
 				js_member(documents[i], include[m], members[m], sizeof(members[m]));
 		(void)e_hash(hashes[i], values, 2);
 		assert_int_equal(key_case_make(strategy, &event, &key, &err), HAPAX_ERR_INVALID);
-		assert_string_equal(err.message, "'order' was missing");
+		assert_string_equal(err.message, "'order' is missing");
 	}
 	/* Two orders of one user. */
 	assert_string_equal(hashes[0], hashes[1]);
@@ -440,7 +440,7 @@ static void e_random_keys_protect_nothing(void **state)
 		hapax_key_strategy_free(strategy);
 	}
 	/* A receiver cannot have the strategy that does it. */
-	assert_non_null(strstr(key_case_refusal("uuid7", NULL), "for producers"));
+	assert_non_null(strstr(key_case_refusal("uuid7", NULL), "in producers"));
 }
 
 /* Peers 4-10: %v prints 1 and 1.0 as one, and a map in any order. */

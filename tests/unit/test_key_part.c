@@ -178,16 +178,16 @@ static void single_values_stay_as_they_are(void **state)
 	assert_string_not_equal(
 		key_case_of("field:a", "{\"a\":\"x\\ny\"}"),
 		key_case_of("field:a", "{\"a\":\"x\\ty\"}"));
-	assert_string_equal(key_case_of("field:a", "{\"a\":\"\"}"), "!'a' was empty");
+	assert_string_equal(key_case_of("field:a", "{\"a\":\"\"}"), "!'a' is empty");
 	assert_string_equal(
 		key_case_of("field:a", "{\"a\":[]}"),
-		"!'a' was an array, which is no part of a key");
+		"!cannot use 'a' in a key: it is an array; select a string, number or boolean inside it");
 	assert_string_equal(
 		key_case_of("field:a", "{\"a\":{}}"),
-		"!'a' was an object, which is no part of a key");
+		"!cannot use 'a' in a key: it is an object; select a string, number or boolean inside it");
 	assert_string_equal(
 		key_case_of("field:a", "{\"a\":1e999999999999999999}"),
-		"!'a' was a number beyond 10 to the 10^17");
+		"!cannot use 'a' in a key: the number is beyond 10 to the 10^17");
 }
 
 /* Documented: a string and a number of the same text are the same part. */
@@ -265,12 +265,12 @@ static void keys_that_people_type(void **state)
 	assert_int_equal(hapax_key_check_text(HX_BYTES_LIT("\xc3\xa9"), 255, &err), HAPAX_OK);
 	assert_int_equal(hapax_key_check_text(HX_BYTES_LIT(""), 255, &err), HAPAX_ERR_INVALID);
 	assert_int_equal(hapax_key_check_text(HX_BYTES_LIT("a\tb"), 255, &err), HAPAX_ERR_INVALID);
-	assert_string_equal(err.message, "the key had a control character at offset 1 (U+0009)");
+	assert_string_equal(err.message, "key has a control character at offset 1 (U+0009)");
 	assert_int_equal(
 		hapax_key_check_text(HX_BYTES_LIT("ab\xc2\x85"), 255, &err), HAPAX_ERR_INVALID);
 	assert_int_equal(
 		hapax_key_check_text(HX_BYTES_LIT("ab\xff"), 255, &err), HAPAX_ERR_INVALID);
-	assert_string_equal(err.message, "the key was not UTF-8 at offset 2 (byte 0xff)");
+	assert_string_equal(err.message, "key is not UTF-8 at offset 2 (byte 0xff)");
 	memset(longest, 'k', sizeof(longest));
 	assert_int_equal(hapax_key_check_text(hx_bytes(longest, 255), 255, &err), HAPAX_OK);
 	assert_int_equal(

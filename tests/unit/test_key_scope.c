@@ -86,12 +86,12 @@ static void a_missing_tenant_is_an_error(void **state)
 	for (size_t i = 0; i < 3; i++) {
 		options.on_missing = policies[i];
 		assert_int_equal(make(&options, &event, &key, &err), HAPAX_ERR_INVALID);
-		assert_string_equal(err.message, "the tenant was not known: 'data.t' was null");
+		assert_string_equal(err.message, "cannot find the tenant: 'data.t' is null");
 	}
 	options.tenant_from = NULL;
 	options.group_from = "header.g";
 	assert_int_equal(make(&options, &event, &key, &err), HAPAX_ERR_INVALID);
-	assert_string_equal(err.message, "the group was not known: 'header.g' was missing");
+	assert_string_equal(err.message, "cannot find the group: 'header.g' is missing");
 	/* Unless the configuration names one for that case. */
 	options.group = "rest";
 	assert_int_equal(make(&options, &event, &key, &err), HAPAX_OK);
@@ -102,7 +102,8 @@ static void names_are_judged(void **state)
 {
 	static const char *const bad[] = {"", "a/b", "a\\nb", "\\u0085"};
 	static const char *const reasons[] = {
-		"the tenant was empty", "the tenant had a slash", "(U+000A)", "(U+0085)"};
+		"tenant is empty", "invalid tenant: a slash is not allowed", "(U+000A)",
+		"(U+0085)"};
 	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
 	char json[512];
 	struct hapax_error err;
@@ -134,11 +135,12 @@ static void names_are_judged(void **state)
 		struct hapax_event event = key_case_event("{\"id\":1,\"g\":\"a/b\"}");
 
 		assert_int_equal(make(&options, &event, &key, &err), HAPAX_ERR_INVALID);
-		assert_string_equal(err.message, "the group had a slash");
+		assert_string_equal(err.message, "invalid group: a slash is not allowed");
 	}
 	options.group_from = NULL;
 	options.group = "a/b";
-	assert_string_equal(key_case_refusal("content", &options), "the group had a slash");
+	assert_string_equal(
+		key_case_refusal("content", &options), "invalid group: a slash is not allowed");
 }
 
 /* A value that is there, but cannot be a name, is nobody's: not the fallback's either. */
@@ -153,9 +155,9 @@ static void what_is_ambiguous_does_not_fall_back(void **state)
 	} cases[] = {
 		{"{\"id\":1}", NULL},
 		{"{\"id\":1,\"t\":null}", NULL},
-		{"{\"id\":1,\"t\":[\"acme\"]}", "'data.t' was an array"},
-		{"{\"id\":1,\"t\":{}}", "'data.t' was an object"},
-		{"{\"id\":1,\"t\":\"\"}", "the tenant was empty"},
+		{"{\"id\":1,\"t\":[\"acme\"]}", "cannot use 'data.t' in a key: it is an array"},
+		{"{\"id\":1,\"t\":{}}", "cannot use 'data.t' in a key: it is an object"},
+		{"{\"id\":1,\"t\":\"\"}", "tenant is empty"},
 		{"{\"id\":1,\"t\":\"a\",\"t\":\"b\"}", "occurs twice"},
 	};
 	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
@@ -184,7 +186,7 @@ static void what_is_ambiguous_does_not_fall_back(void **state)
 	event.headers = headers;
 	event.header_count = 2;
 	assert_int_equal(make(&options, &event, &key, &err), HAPAX_ERR_INVALID);
-	assert_string_equal(err.message, "the tenant was not known: 'header.t' was there twice");
+	assert_string_equal(err.message, "cannot find the tenant: 'header.t' occurs twice");
 }
 
 int main(void)

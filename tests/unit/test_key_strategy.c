@@ -22,51 +22,50 @@ struct refusal {
 };
 
 static const struct refusal refusals[] = {
-	{"", "there was no strategy ''"},
-	{"nonsense",
-	 "there was no strategy 'nonsense'; there are event-id, aggregate-version, field"},
-	{"content-hash", "there was no strategy 'content-hash'"},
-	{"Content", "there was no strategy"},
-	{"content:", "took no argument"},
-	{"content:x", "took no argument"},
-	{"event-id:x", "took no argument"},
-	{"hybrid:", "took no argument"},
-	{"uuid7", "for producers"},
+	{"", "unknown key strategy ''"},
+	{"nonsense", "unknown key strategy 'nonsense'; use event-id, aggregate-version, field"},
+	{"content-hash", "unknown key strategy 'content-hash'"},
+	{"Content", "unknown key strategy"},
+	{"content:", "takes no argument"},
+	{"content:x", "takes no argument"},
+	{"event-id:x", "takes no argument"},
+	{"hybrid:", "takes no argument"},
+	{"uuid7", "in producers"},
 	{"field", "needs a path: field:PATH"},
 	{"field:", "needs a path"},
-	{"field:data.a,data.b", "composite takes several"},
-	{"field:a", "path 'a' did not begin with data., attr., header. or meta."},
-	{"field:database.a", "did not begin with"},
-	{"field:data.", "ended where a name was expected"},
-	{"field:attr.", "ended where a name was expected"},
+	{"field:data.a,data.b", "use composite for several"},
+	{"field:a", "invalid path 'a': it must begin with data., attr., header. or meta."},
+	{"field:database.a", "must begin with"},
+	{"field:data.", "a name must follow at the end"},
+	{"field:attr.", "a name must follow at the end"},
 	{"field:data..a", "a name was expected"},
-	{"field:data.*", "named more than one place"},
-	{"field:data.**.a", "named more than one place"},
-	{"field:meta.nonsense", "topic, partition, offset, key, origin, time"},
+	{"field:data.*", "must be one value"},
+	{"field:data.**.a", "must be one value"},
+	{"field:meta.nonsense", "meta.topic, meta.partition, meta.offset"},
 	{"composite:", "needs a path"},
-	{"composite:data.a,", "a path was empty"},
-	{"composite:,data.a", "a path was empty"},
-	{"aggregate-version:data.a", "took 3 paths"},
-	{"aggregate-version:data.a,data.b,data.c,data.d", "took 3 paths"},
+	{"composite:data.a,", "invalid path '': it is empty"},
+	{"composite:,data.a", "invalid path '': it is empty"},
+	{"aggregate-version:data.a", "needs 3 paths"},
+	{"aggregate-version:data.a,data.b,data.c,data.d", "needs 3 paths"},
 	{"header", "needs a name"},
 	{"header:", "needs a name"},
 	{"template", "needs a text"},
 	{"template:", "needs a text"},
-	{"template:constant", "all events would have one key"},
-	{"template:{{x}}", "all events would have one key"},
+	{"template:constant", "all events would have the same key"},
+	{"template:{{x}}", "all events would have the same key"},
 	{"template:{data.a", "{ without }"},
 	{"template:x}", "} without {"},
-	{"template:{}", "a path was empty"},
-	{"template:{data.a}{data.b}", "must be followed by text"},
-	{"template:{data.a}{date:%F}", "must be followed by text"},
-	{"template:{data.a}%{data.b}", "must not be followed by a percent sign"},
+	{"template:{}", "invalid path '': it is empty"},
+	{"template:{data.a}{data.b}", "text must follow"},
+	{"template:{data.a}{date:%F}", "text must follow"},
+	{"template:{data.a}%{data.b}", "a percent sign must not follow"},
 	{"template:{date:%Q}", "had a conversion other than"},
 	{"template:{date:}", "between 1 and"},
-	{"template:{a}", "did not begin with"},
+	{"template:{a}", "must begin with"},
 	{"field:data.user*", "* stands for a whole step"},
-	{"header:\xff", "the strategy was not UTF-8"},
-	{"field:data.\xc3", "the strategy was not UTF-8"},
-	{"template:\xff{data.a}", "the strategy was not UTF-8"},
+	{"header:\xff", "the key strategy is not UTF-8"},
+	{"field:data.\xc3", "the key strategy is not UTF-8"},
+	{"template:\xff{data.a}", "the key strategy is not UTF-8"},
 };
 
 static void texts_that_are_no_strategy(void **state)
@@ -121,18 +120,19 @@ static void options_are_judged(void **state)
 	(void)state;
 	options.include = header;
 	options.include_count = 1;
+	assert_non_null(strstr(
+		key_case_refusal("content", &options), "include and exclude select data only"));
 	assert_non_null(
-		strstr(key_case_refusal("content", &options), "named nothing within the data"));
-	assert_non_null(
-		strstr(key_case_refusal("field:data.a", &options), "include means nothing"));
+		strstr(key_case_refusal("field:data.a", &options), "include has no effect"));
 	options.include = whole;
-	assert_non_null(
-		strstr(key_case_refusal("content", &options), "named nothing within the data"));
+	assert_non_null(strstr(
+		key_case_refusal("content", &options), "include and exclude select data only"));
 	options.include = bad;
 	(void)key_case_refusal("content", &options);
 	options.include = many;
 	options.include_count = 65;
-	assert_non_null(strstr(key_case_refusal("content", &options), "at most 64"));
+	assert_non_null(
+		strstr(key_case_refusal("content", &options), "too many paths: 65, limit 64"));
 	options.include = NULL;
 	(void)key_case_refusal("content", &options);
 	options = (struct hapax_key_options)HAPAX_KEY_OPTIONS_INIT;
@@ -140,12 +140,12 @@ static void options_are_judged(void **state)
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
 		options.exclude = &all[i];
 		assert_non_null(
-			strstr(key_case_refusal("content", &options), "excluded everything"));
+			strstr(key_case_refusal("content", &options), "exclude everything"));
 		assert_non_null(
-			strstr(key_case_refusal("event-id", &options), "excluded everything"));
+			strstr(key_case_refusal("event-id", &options), "exclude everything"));
 	}
 	options.exclude = &not_text;
-	assert_string_equal(key_case_refusal("content", &options), "a path was not UTF-8");
+	assert_string_equal(key_case_refusal("content", &options), "invalid path: it is not UTF-8");
 	options = (struct hapax_key_options)HAPAX_KEY_OPTIONS_INIT;
 	options.exclude = header;
 	options.exclude_count = 1;
@@ -158,7 +158,7 @@ static void options_are_judged(void **state)
 	(void)key_case_refusal("content", &options);
 	options = (struct hapax_key_options)HAPAX_KEY_OPTIONS_INIT;
 	options.tenant = "";
-	assert_non_null(strstr(key_case_refusal("content", &options), "the tenant was empty"));
+	assert_non_null(strstr(key_case_refusal("content", &options), "tenant is empty"));
 	options.tenant = "a/b";
 	assert_non_null(strstr(key_case_refusal("content", &options), "slash"));
 }
@@ -171,9 +171,9 @@ static void long_texts_are_refused(void **state)
 	memset(text, 'a', sizeof(text));
 	memcpy(text, "field:data.", 11);
 	text[sizeof(text) - 1] = '\0';
-	assert_non_null(strstr(key_case_refusal(text, NULL), "at most 4095"));
+	assert_non_null(strstr(key_case_refusal(text, NULL), "limit 4095"));
 	text[4000] = '\0';
-	assert_non_null(strstr(key_case_refusal(text, NULL), "longer than 255"));
+	assert_non_null(strstr(key_case_refusal(text, NULL), "the limit is 255"));
 	text[100] = '\0';
 	hapax_key_strategy_free(key_case_strategy(text, NULL));
 }
@@ -287,16 +287,16 @@ static void types_and_ids_are_not_empty(void **state)
 		key_case_of(
 			"aggregate-version",
 			"{\"aggregateType\":\"\",\"aggregateId\":\"\",\"version\":1}"),
-		"!'aggregateType' was empty");
+		"!'aggregateType' is empty");
 	assert_string_equal(
 		key_case_of(
 			"aggregate-version",
 			"{\"aggregateType\":\"T\",\"aggregateId\":\"\",\"version\":1}"),
-		"!'aggregateId' was empty");
+		"!'aggregateId' is empty");
 	assert_string_equal(
-		key_case_of("event-id", "{\"source\":\"/s\",\"id\":\"\"}"), "!'id' was empty");
+		key_case_of("event-id", "{\"source\":\"/s\",\"id\":\"\"}"), "!'id' is empty");
 	assert_string_equal(
-		key_case_of("event-id", "{\"source\":\"\",\"id\":\"1\"}"), "!'source' was empty");
+		key_case_of("event-id", "{\"source\":\"\",\"id\":\"1\"}"), "!'source' is empty");
 	/* A part of a composite may be: it is a value like any other. */
 	assert_string_equal(key_case_of("composite:a,b", "{\"a\":\"\",\"b\":\"\"}"), ":");
 }

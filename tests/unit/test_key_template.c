@@ -49,10 +49,10 @@ static void dates_come_from_the_event(void **state)
 		at_time("template:{date:%G-W%V}/{data.region}", 1794774135123), "2026-W46/eu");
 	assert_string_equal(
 		at_time("template:report-{date:%F}", HAPAX_TIME_UNKNOWN),
-		"!the event had no time for the date");
+		"!cannot use {date:...}: the event has no time");
 	assert_string_equal(
 		at_time("template:report-{date:%F}", INT64_MAX),
-		"!the event's time was beyond the calendar");
+		"!cannot use {date:...}: the time of the event is out of range");
 }
 
 static void documents_have_a_time_of_their_own(void **state)
@@ -63,8 +63,8 @@ static void documents_have_a_time_of_their_own(void **state)
 		"r-2026-11-16");
 	assert_string_equal(
 		key_case_of("template:r-{date:%F}", "{\"time\":\"soon\"}"),
-		"!'time' was not a time as in RFC 3339");
-	assert_string_equal(key_case_of("template:r-{date:%F}", "{}"), "!'time' was missing");
+		"!cannot use {date:...}: 'time' is not in RFC 3339 format");
+	assert_string_equal(key_case_of("template:r-{date:%F}", "{}"), "!'time' is missing");
 }
 
 static void values_and_braces(void **state)
@@ -75,9 +75,11 @@ static void values_and_braces(void **state)
 	assert_string_equal(key_case_of("template:a{{b}}c-{a}", "{\"a\":1}"), "a{b}c-1");
 	assert_string_equal(
 		key_case_of("template:{a.b}/{c}", "{\"a\":{\"b\":true},\"c\":\"x\"}"), "true/x");
-	assert_string_equal(key_case_of("template:x-{a}", "{\"a\":\"\"}"), "!'a' was empty");
-	assert_string_equal(key_case_of("template:x-{a}", "{\"b\":1}"), "!'a' was missing");
-	assert_string_equal(key_case_of("template:x-{a}", "{\"a\":null}"), "!'a' was null");
+	assert_string_equal(
+		key_case_of("template:x-{a}", "{\"a\":\"\"}"),
+		"!cannot use 'a' in a key: it is empty");
+	assert_string_equal(key_case_of("template:x-{a}", "{\"b\":1}"), "!'a' is missing");
+	assert_string_equal(key_case_of("template:x-{a}", "{\"a\":null}"), "!'a' is null");
 }
 
 /* A value is escaped where it could pass for the text behind it. */

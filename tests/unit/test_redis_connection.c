@@ -289,11 +289,11 @@ static void a_refusal_says_what_to_do(void **state)
 		const char *text;
 	} cases[] = {
 		{"ann", 0, "-WRONGPASS no\r\n", HAPAX_ERR_INVALID, "user or password: 'WRONGPASS"},
-		{"", 0, "-NOAUTH no\r\n", HAPAX_ERR_INVALID, "give them as redis://user:password@"},
+		{"", 0, "-NOAUTH no\r\n", HAPAX_ERR_INVALID, "set them as redis://user:password@"},
 		{"", 7, "-ERR out of range\r\n", HAPAX_ERR_INVALID, "no database 7: 'ERR out of"},
 		{"", 0, "-LOADING yes\r\n", HAPAX_ERR_UNAVAILABLE, "is loading its data"},
 		{"ann", 0, "+OK\r\n-NOAUTH no\r\n", HAPAX_ERR_INVALID, "user or password"},
-		{"", 0, "what\r\n", HAPAX_ERR_UNAVAILABLE, "does not answer as Redis does"},
+		{"", 0, "what\r\n", HAPAX_ERR_UNAVAILABLE, "does not speak the Redis protocol"},
 	};
 	struct bench *bench = *state;
 
@@ -373,7 +373,7 @@ static void what_nobody_asked_for_ends_it(void **state)
 	get_ready(bench);
 	/* A part is enough: the rest would be taken for the answer to what is asked next. */
 	say(bench, "$5\r\nhel");
-	expect_end(bench, 1, HAPAX_ERR_UNAVAILABLE, "something unasked");
+	expect_end(bench, 1, HAPAX_ERR_UNAVAILABLE, "unexpected message");
 	assert_int_equal(bench->state, HX_REDIS_CONNECTION_READY);
 	assert_false(bench->connection.has_choked);
 }
@@ -402,7 +402,7 @@ static void a_reply_that_makes_no_sense_ends_it(void **state)
 	bench->due = 2;
 	bench->is_wrong = true;
 	say(bench, ":1\r\n:2\r\n");
-	expect_end(bench, 1, HAPAX_ERR_UNAVAILABLE, "another form");
+	expect_end(bench, 1, HAPAX_ERR_UNAVAILABLE, "unexpected reply");
 	assert_int_equal(bench->replies, 1);
 }
 

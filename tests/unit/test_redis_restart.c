@@ -349,9 +349,9 @@ static void wrong_passwords_are_refused(void **state)
 	(void)state;
 	redis_server_init(&server, options);
 	redis_server_start(&server);
-	refused(&server, "", "give them as redis://user:password@host");
-	refused(&server, ":secret@", "give them as redis://user:password@host");
-	refused(&server, "nobody:secret@", "give them as redis://user:password@host");
+	refused(&server, "", "set them as redis://user:password@host");
+	refused(&server, ":secret@", "set them as redis://user:password@host");
+	refused(&server, "nobody:secret@", "set them as redis://user:password@host");
 	snprintf(url, sizeof(url), "redis://:hush@127.0.0.1:%d", server.port);
 	assert_int_equal(hapax_store_open(url, NULL, &store, NULL), HAPAX_OK);
 	hapax_store_close(store);

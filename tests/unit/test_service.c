@@ -223,7 +223,7 @@ static void sockets_that_are_not_right(void **state)
 	fails_with("LISTEN_FDNAMES");
 	/* Whatever descriptor 3 is in this process: it does not listen. */
 	variables.names = "gateway";
-	fails_with("is no socket that listens");
+	fails_with("is not a listening stream socket");
 	memset(&service, 0, sizeof(service));
 }
 

@@ -346,8 +346,8 @@ static void files_are_checked(void **state)
 		const char *certificate, *key, *word;
 	} cases[] = {
 		{"one.pem", "two.key", "does not belong"},
-		{"one.pem", "one.pem", "no private key"},
-		{"one.key", "one.key", "no certificate"},
+		{"one.pem", "one.pem", "could not read a private key"},
+		{"one.key", "one.key", "could not read a certificate"},
 		{"none", "one.key", "none"},
 		{"one.pem", "none", "none"},
 	};

@@ -2,7 +2,7 @@
 /*
  * report.h - messages on standard error: each fault once.
  *
- *	hapax: check: key was empty
+ *	hapax: check: key is empty
  *	hint: a key is 1 to 1,024 bytes
  *
  * Control and hidden characters are escaped (text.h), so that the name of a file or key cannot act

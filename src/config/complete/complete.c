@@ -150,8 +150,8 @@ void hx_complete_check_park(
 		return;
 	hx_fault(
 		complete->faults, HAPAX_ERR_INVALID, place,
-		"%s has on_lapse 'park', and on_store_failure of its scope '%.64s' is 'continue', "
-		"which runs keys whose outcome is unknown; use 'refuse', or on_lapse 'retry'",
+		"%s has on_lapse 'park', but its scope '%.64s' has on_store_failure 'continue', "
+		"which runs keys with an unknown outcome; use 'refuse', or on_lapse 'retry'",
 		what, scope->scope);
 }
 
@@ -165,7 +165,8 @@ static void check_parks(struct hx_complete *complete, const struct hx_config *co
 	for (size_t i = 0; i < config->scope_count; i++) {
 		const struct hx_config_scope *scope = &config->scopes[i];
 
-		hx_complete_check_park(complete, "the row", &scope->place, scope->on_lapse, scope);
+		hx_complete_check_park(
+			complete, "the scope", &scope->place, scope->on_lapse, scope);
 	}
 }
 
@@ -360,6 +361,6 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 
 		hx_fault(
 			complete->faults, HAPAX_ERR_INVALID, &place,
-			"it is larger than http.max_head, which includes it");
+			"it is larger than http.max_head, which includes it; raise http.max_head");
 	}
 }

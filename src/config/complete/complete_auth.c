@@ -22,11 +22,11 @@ static void check_token(
 		if (strcmp(tokens[i].name, token->name) == 0)
 			hx_fault(
 				complete->faults, HAPAX_ERR_INVALID, &token->place,
-				"token '%.64s' occurs twice", token->name);
+				"API token '%.64s' occurs twice", token->name);
 		else if (strcmp(tokens[i].hash, token->hash) == 0)
 			hx_fault(
 				complete->faults, HAPAX_ERR_INVALID, &token->place,
-				"tokens '%.64s' and '%.64s' are the same", tokens[i].name,
+				"API tokens '%.64s' and '%.64s' are the same", tokens[i].name,
 				token->name);
 	}
 }
@@ -57,7 +57,7 @@ static void check_certificate(
 	if ((certificate->fingerprint[0] == '\0') == (certificate->subject[0] == '\0'))
 		hx_fault(
 			complete->faults, HAPAX_ERR_INVALID, &certificate->place,
-			"a certificate is known by its fingerprint or by its subject: one of both");
+			"a certificate needs either a fingerprint or a subject");
 }
 
 static void complete_certificates(struct hx_complete *complete, struct hx_config_auth *auth)

@@ -62,7 +62,7 @@ static void check_lease(struct hx_complete *complete, const struct hx_config_con
 	if (consumer->lease_ms != 0 && consumer->lease_ms < LEASE_MS_MIN)
 		hx_fault(
 			complete->faults, HAPAX_ERR_INVALID, &consumer->place,
-			"consumer '%.64s': a lease is at least %d ms", consumer->name,
+			"consumer '%.64s': lease must be at least %d ms", consumer->name,
 			LEASE_MS_MIN);
 }
 
@@ -72,7 +72,8 @@ static void check_handler(struct hx_complete *complete, const struct hx_config_c
 		return;
 	hx_fault(
 		complete->faults, HAPAX_ERR_INVALID, &consumer->place,
-		"consumer '%.64s' needs one handler: to: URL, or exec: COMMAND", consumer->name);
+		"consumer '%.64s' needs one handler: either to: URL or exec: COMMAND",
+		consumer->name);
 }
 
 static void check_source(struct hx_complete *complete, const struct hx_config_consumer *consumer)

@@ -161,8 +161,7 @@ static void check_credential(
 	if (route->credential_cookie_count > 0 && strcmp(route->credential, "auto") != 0)
 		hx_fault(
 			complete->faults, HAPAX_ERR_INVALID, &route->place,
-			"route '%.64s': credential_cookies count with credential 'auto' only, not "
-			"with '%.64s'",
+			"route '%.64s': credential_cookies need credential 'auto', not '%.64s'",
 			route->name, route->credential);
 }
 

@@ -45,13 +45,15 @@ void hx_schema_outbox_complete(struct hx_complete *complete, const struct hx_con
 	if (outbox->url[0] == '\0') {
 		hx_fault(
 			complete->faults, HAPAX_ERR_INVALID, &url,
-			"it is empty: which database has the rows that outbox.sink is to get?");
+			"outbox.sink is set, but this is empty; set the database that has the "
+			"outbox");
 		return;
 	}
 	if (outbox->sink[0] == '\0') {
 		hx_fault(
 			complete->faults, HAPAX_ERR_INVALID, &sink,
-			"it is empty: where are the rows of outbox.url published to?");
+			"outbox.url is set, but this is empty; set the URL that rows are "
+			"published to");
 		return;
 	}
 	options.sink = outbox->sink;

@@ -38,7 +38,7 @@ static bool check_share(const char *text, char why[HX_SETTING_WHY_SIZE])
 
 	if (read_share(text, &billionths))
 		return true;
-	(void)snprintf(why, HX_SETTING_WHY_SIZE, "is not a number from 0 to 1, such as 0.1");
+	(void)snprintf(why, HX_SETTING_WHY_SIZE, "must be a number from 0 to 1, such as 0.1");
 	return false;
 }
 

@@ -53,7 +53,7 @@ void hx_http_body_done(struct hx_http_body *body)
 static enum hapax_status http_body_refuse(struct hapax_error *err, int code, const char *what)
 {
 	return hx_error_set(
-		err, hx_error_status_of(-code), -code, "the temporary file was not %s", what);
+		err, hx_error_status_of(-code), -code, "could not %s the temporary file", what);
 }
 
 /*
@@ -73,11 +73,12 @@ static enum hapax_status open_file(struct hx_http_body *body, struct hapax_error
 		(unsigned long long)name[0], (unsigned long long)name[1]);
 	if (size < 0 || (size_t)size >= sizeof(path))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the path of the temporary folder was too long");
+			err, HAPAX_ERR_INVALID, 0,
+			"the path of the temporary directory is too long");
 	file = io->ops->open(
 		io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_CREATE | HX_IO_EXCLUSIVE, 0600);
 	if (file < 0)
-		return http_body_refuse(err, file, "made");
+		return http_body_refuse(err, file, "create");
 	(void)io->ops->unlink(io->context, path);
 	body->file = file;
 	return HAPAX_OK;
@@ -93,12 +94,12 @@ static enum hapax_status add_to_file(
 		if (!hx_budget_take(body->file_budget, data.size))
 			return hx_error_set(
 				err, HAPAX_ERR_LIMIT, 0,
-				"the space for large bodies is in use; try again later");
+				"the space for large bodies is in use; retry later");
 		body->file_taken += data.size;
 	}
 	code = hx_io_write_full(io, body->file, data.data, data.size, body->size);
 	if (code < 0)
-		return http_body_refuse(err, code, "written");
+		return http_body_refuse(err, code, "write");
 	body->size += data.size;
 	return HAPAX_OK;
 }
@@ -123,7 +124,7 @@ enum hapax_status hx_http_body_add(
 	if (body->file < 0 && data.size <= body->memory.size_max - body->memory.size) {
 		status = hx_buf_append(&body->memory, data.data, data.size);
 		if (status != HAPAX_OK)
-			return hx_error_set(err, status, 0, "no memory for a message");
+			return hx_error_set(err, status, 0, "not enough memory for a message");
 		body->size += data.size;
 		return HAPAX_OK;
 	}
@@ -163,7 +164,7 @@ enum hapax_status hx_http_body_whole(
 	hx_buf_clear(buf);
 	status = hx_buf_reserve(buf, (size_t)body->size);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory for a message");
+		return hx_error_set(err, status, 0, "not enough memory for a message");
 	status = hx_http_body_read(body, 0, buf->data, (size_t)body->size, err);
 	if (status != HAPAX_OK)
 		return status;

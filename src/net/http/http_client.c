@@ -257,7 +257,7 @@ static void send_request(struct hx_http_link *link)
 	/* Input so far answers nothing: on_input() must see it before the request is sent. */
 	hx_connection_read_first(&link->connection);
 	if (hx_connection_reserve(&link->connection, size, &space) != HAPAX_OK) {
-		(void)hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a request");
+		(void)hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a request");
 		close_link(link, &err);
 		return;
 	}
@@ -352,7 +352,8 @@ static size_t on_input(struct hx_connection *connection, struct hapax_bytes inpu
 	if (input.size > 0 && link->connection.sent_bytes == link->sent_before) {
 		/* A response without a request must not be taken for that of this call. */
 		(void)hx_error_set(
-			&err, HAPAX_ERR_UNAVAILABLE, 0, "the response came before the request");
+			&err, HAPAX_ERR_UNAVAILABLE, 0,
+			"the response arrived before the request was sent");
 		close_link(link, &err);
 		return input.size;
 	}
@@ -443,7 +444,8 @@ static enum hapax_status dial(struct hx_http_call *call, struct hapax_error *err
 	    hx_dial_init(&link->dial, client->reactor, client->resolver, on_dialed, link) !=
 		    HAPAX_OK) {
 		hx_free(link);
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a connection");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a connection");
 	}
 	hx_http1_init(&link->http, HX_HTTP1_CLIENT, NULL);
 	link->client = client;
@@ -468,7 +470,7 @@ static enum hapax_status enqueue(struct hx_http_call *call, struct hapax_error *
 
 	if (client->waiting_count >= client->options.waiting_max)
 		return hx_error_set(
-			err, HAPAX_ERR_LIMIT, 0, "too many requests wait for a connection");
+			err, HAPAX_ERR_LIMIT, 0, "too many requests are waiting for a connection");
 	call->is_waiting = true;
 	HX_LIST_ADD(&client->waiting, call, next);
 	client->waiting_count++;
@@ -561,7 +563,7 @@ static void on_timer(struct hx_timer *timer)
 		return;
 	call->is_late = true;
 	call->deadline_ns = INT64_MAX;
-	(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "there was no response in time");
+	(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "no response in time");
 	if (call->is_waiting) {
 		dequeue(call);
 		end_call(call, HX_HTTP_CALL_UNSENT, &err);
@@ -627,7 +629,8 @@ void hx_http_call_abandon(struct hx_http_call *call)
 
 	if (call->link == NULL || call->link->state != LINK_BUSY)
 		return;
-	(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "nobody waited for the response");
+	(void)hx_error_set(
+		&err, HAPAX_ERR_UNAVAILABLE, 0, "the caller stopped waiting for the response");
 	close_link(call->link, &err);
 }
 

@@ -30,7 +30,7 @@ enum {
 	BYTES_PER_MS_MIN = 4,
 };
 
-static const char full_text[] = "the memory for requests and replies is in use; try again later";
+static const char full_text[] = "the memory for requests and responses is in use; retry later";
 
 static void link_peer(struct hx_http_peer *peer)
 {
@@ -190,7 +190,8 @@ static void end_handshake(struct hx_http_peer *peer)
 {
 	struct hapax_error err = {.status = HAPAX_OK};
 
-	(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "the TLS handshake took too long");
+	(void)hx_error_set(
+		&err, HAPAX_ERR_UNAVAILABLE, 0, "the TLS handshake did not finish in time");
 	hx_connection_close(&peer->connection, &err);
 }
 
@@ -224,7 +225,7 @@ static void on_timer(struct hx_timer *timer)
 		hx_http_peer_refuse(
 			peer, status,
 			peer->exchange != NULL ? HX_HTTP_REFUSED_BODY : HX_HTTP_REFUSED_HEAD,
-			"the request took too long to come");
+			"the request did not arrive in time");
 }
 
 /* Translate a pointer into the text to one into the copy; "/", which stands for no path, stays. */
@@ -264,7 +265,7 @@ static enum hapax_status keep_head(
 	return HAPAX_OK;
 }
 
-static const char no_slot[] = "too many requests wait for their reply";
+static const char no_slot[] = "too many requests are waiting for their responses; retry later";
 
 /* The head is complete. False: it was refused. */
 static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
@@ -285,14 +286,18 @@ static bool begin_exchange(struct hx_http_peer *peer, struct hapax_bytes head)
 	}
 	exchange = hx_http_exchange_take(server);
 	if (exchange == NULL) {
-		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_MEMORY, "no memory for a request");
+		hx_http_peer_refuse(
+			peer, 503, HX_HTTP_REFUSED_MEMORY,
+			"not enough memory for a request; retry later");
 		return false;
 	}
 	peer->exchange = exchange;
 	exchange->peer = peer;
 	memcpy(exchange->client, peer->client, sizeof(exchange->client));
 	if (keep_head(exchange, &server->head, head) != HAPAX_OK) {
-		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_MEMORY, "no memory for a request");
+		hx_http_peer_refuse(
+			peer, 503, HX_HTTP_REFUSED_MEMORY,
+			"not enough memory for a request; retry later");
 		return false;
 	}
 	peer->body_until_ns = now_ns(peer) + server->options.body_ms * HX_NS_PER_MS;
@@ -338,9 +343,11 @@ static bool take_slot(struct hx_http_peer *peer)
 	if (status == HAPAX_ERR_LIMIT)
 		hx_http_peer_refuse(
 			peer, 429, HX_HTTP_REFUSED_ADMIT,
-			"too many requests in progress from this address");
+			"too many requests in progress from this address; retry later");
 	else if (status != HAPAX_OK)
-		hx_http_peer_refuse(peer, 503, HX_HTTP_REFUSED_MEMORY, "no memory for a request");
+		hx_http_peer_refuse(
+			peer, 503, HX_HTTP_REFUSED_MEMORY,
+			"not enough memory for a request; retry later");
 	if (status != HAPAX_OK)
 		return false;
 	server->handed_count++;
@@ -560,8 +567,10 @@ void hx_http_peer_accept(struct hx_listener *listener, int fd, const struct hx_a
 		await_request(peer);
 	else if (status == HAPAX_ERR_LIMIT)
 		hx_http_peer_refuse(
-			peer, 429, HX_HTTP_REFUSED_ADMIT, "too many connections from this address");
+			peer, 429, HX_HTTP_REFUSED_ADMIT,
+			"too many connections from this address; retry later");
 	else
 		hx_http_peer_refuse(
-			peer, 503, HX_HTTP_REFUSED_MEMORY, "no memory for a connection");
+			peer, 503, HX_HTTP_REFUSED_MEMORY,
+			"not enough memory for a connection; retry later");
 }

@@ -146,7 +146,7 @@ enum hapax_status hx_http_server_open(
 	server->listener.open_max = server->options.connections_max;
 	status = hx_timer_introduce(&reactor->timers, &server->drain_timer, on_drain_timer, server);
 	if (status != HAPAX_OK)
-		(void)hx_error_set(err, status, 0, "no memory for a server");
+		(void)hx_error_set(err, status, 0, "not enough memory for a server");
 	else
 		status = hx_listener_open(
 			&server->listener, reactor, address, shares_port, hx_http_peer_accept,
@@ -388,7 +388,7 @@ static enum hapax_status send_or_refuse(
 {
 	const struct hx_http_problem problem = {
 		.status = 503,
-		.detail = "there is no memory for the reply; come again",
+		.detail = "not enough memory for the response; retry later",
 		.error_type = exchange->server->options.has_errors ? hx_http_problem_error_type(503)
 								   : NULL};
 	static const struct hapax_field fields[] = {
@@ -421,7 +421,7 @@ void hx_http_reply(struct hx_http_exchange *exchange, const struct hx_http_reply
 
 	assert(exchange->is_handed_over && exchange->on_room == NULL);
 	if (peer != NULL && send_or_refuse(exchange, reply, is_last) != HAPAX_OK) {
-		(void)hx_error_set(&err, HAPAX_ERR_LIMIT, 0, "the reply could not be written");
+		(void)hx_error_set(&err, HAPAX_ERR_LIMIT, 0, "could not write the response");
 		hx_connection_close(&peer->connection, &err);
 		peer->exchange = NULL;
 		peer = NULL;

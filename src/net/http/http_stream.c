@@ -66,7 +66,7 @@ static void leave_peer(struct hx_http_exchange *exchange, const char *why)
 void hx_http_stream_cut(struct hx_http_exchange *exchange)
 {
 	assert(exchange->on_room != NULL);
-	leave_peer(exchange, "the reply was cut off");
+	leave_peer(exchange, "the response was cut off");
 }
 
 bool hx_http_stream_write(struct hx_http_exchange *exchange, struct hapax_bytes data)
@@ -80,14 +80,14 @@ bool hx_http_stream_write(struct hx_http_exchange *exchange, struct hapax_bytes 
 	if (exchange->peer == NULL || data.size == 0 || exchange->is_bare)
 		return true;
 	if (exchange->framing == HX_HTTP_SIZED && data.size > exchange->left) {
-		leave_peer(exchange, "the reply is longer than was told");
+		leave_peer(exchange, "the response is longer than its Content-Length");
 		return true;
 	}
 	connection = &exchange->peer->connection;
 	if (exchange->framing == HX_HTTP_CHUNKED)
 		head_size = hx_http1_chunk_head(data.size, !exchange->has_sent, head);
 	if (hx_connection_reserve(connection, head_size + data.size, &space) != HAPAX_OK) {
-		leave_peer(exchange, "the reply could not be written");
+		leave_peer(exchange, "could not write the response");
 		return true;
 	}
 	if (head_size > 0)
@@ -135,7 +135,7 @@ void hx_http_stream_end(struct hx_http_exchange *exchange, struct hapax_bytes li
 
 	assert(exchange->on_room != NULL);
 	if (peer != NULL && !tell_end(exchange, lines)) {
-		leave_peer(exchange, "the end of the reply could not be told");
+		leave_peer(exchange, "could not write the end of the response");
 		peer = NULL;
 	}
 	hx_http_exchange_give(exchange);

@@ -123,7 +123,7 @@ enum hapax_status hx_tls_new(
 	    (host != NULL && !expect(tls->ssl, host))) {
 		(void)BIO_free(bio);
 		hx_tls_free(tls);
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for TLS");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for TLS");
 	}
 	BIO_set_data(bio, tls);
 	BIO_set_init(bio, 1);
@@ -152,7 +152,7 @@ static void explain(struct hx_tls *tls)
 	if (verdict != X509_V_OK)
 		(void)snprintf(
 			tls->error, sizeof(tls->error),
-			"the peer's certificate was not accepted: %s",
+			"could not verify the peer's certificate: %s",
 			X509_verify_cert_error_string(verdict));
 	else
 		(void)snprintf(

@@ -63,7 +63,7 @@ static enum hapax_status load_key(SSL_CTX *ssl, const char *path, struct hapax_e
 			hx_tls_take_reason());
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"no private key that fits the certificate was read from '%s': %s", path,
+		"could not read a private key that matches the certificate from '%s': %s", path,
 		hx_tls_take_reason());
 }
 
@@ -76,7 +76,7 @@ static enum hapax_status load(
 	if (options->certificate_file != NULL &&
 	    SSL_CTX_use_certificate_chain_file(ssl, options->certificate_file) != 1)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "no certificate was read from '%s': %s",
+			err, HAPAX_ERR_INVALID, 0, "could not read a certificate from '%s': %s",
 			options->certificate_file, hx_tls_take_reason());
 	if (options->key_file != NULL)
 		status = load_key(ssl, options->key_file, err);
@@ -85,7 +85,8 @@ static enum hapax_status load(
 	if (options->authority_file != NULL &&
 	    SSL_CTX_load_verify_file(ssl, options->authority_file) != 1)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "no authorities were read from '%s': %s",
+			err, HAPAX_ERR_INVALID, 0,
+			"could not read certificate authorities from '%s': %s",
 			options->authority_file, hx_tls_take_reason());
 	return HAPAX_OK;
 }
@@ -101,7 +102,7 @@ static enum hapax_status context_new(
 		context->ssl = SSL_CTX_new(method);
 	if (context == NULL || context->ssl == NULL) {
 		hx_free(context);
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for TLS");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for TLS");
 	}
 	hx_lock_init(&context->lock);
 	context->is_server = is_server;
@@ -170,11 +171,13 @@ static enum hapax_status ask_clients(
 	if (options->authority_file == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"to ask clients for certificates TLS needs the authority that vouches for them");
+			"client certificates need a certificate authority; set the file of the "
+			"authority");
 	names = SSL_load_client_CA_file(options->authority_file);
 	if (names == NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "no authorities were read from '%s': %s",
+			err, HAPAX_ERR_INVALID, 0,
+			"could not read certificate authorities from '%s': %s",
 			options->authority_file, hx_tls_take_reason());
 	SSL_CTX_set_client_CA_list(ssl, names);
 	if (options->client_auth == HX_TLS_CLIENT_REQUIRED)
@@ -190,7 +193,7 @@ static enum hapax_status serve(
 {
 	if (SSL_CTX_set_cipher_list(ssl, CIPHERS) != 1)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "OpenSSL has none of the ciphers: %s",
+			err, HAPAX_ERR_INVALID, 0, "OpenSSL supports none of the ciphers: %s",
 			hx_tls_take_reason());
 	(void)SSL_CTX_set_options(ssl, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
 	/* The ticket contains everything needed to resume: the server keeps no sessions. */
@@ -209,7 +212,7 @@ enum hapax_status hx_tls_server_context_new(
 
 	if (options->certificate_file == NULL || options->key_file == NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "TLS needs a certificate and its key");
+			err, HAPAX_ERR_INVALID, 0, "TLS needs a certificate and its private key");
 	status = context_new(TLS_server_method(), options, true, &context, err);
 	if (status != HAPAX_OK)
 		return status;

@@ -14,7 +14,7 @@ static enum hapax_status unsupported(struct hapax_error *err)
 {
 	return hx_error_set(
 		err, HAPAX_ERR_UNSUPPORTED, 0,
-		"this build has no TLS: build it with OpenSSL's libssl and -Dtls=enabled");
+		"TLS is not built in; build with OpenSSL's libssl and -Dtls=enabled");
 }
 
 enum hapax_status hx_tls_client_context_new(

@@ -159,7 +159,7 @@ void hx_http1_write_field(
 	struct hx_http1_writer *writer, struct hapax_bytes name, struct hapax_bytes value)
 {
 	if (!hx_http1_is_token(name))
-		fail(writer, HAPAX_ERR_INVALID, name, "it is no name of a field");
+		fail(writer, HAPAX_ERR_INVALID, name, "it is not a valid header name");
 	else if (is_reserved(name))
 		fail(writer, HAPAX_ERR_INVALID, name, "it is written by the codec only");
 	else if (!is_value(value))
