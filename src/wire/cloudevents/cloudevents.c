@@ -193,7 +193,7 @@ const char *hx_cloudevent_add(
 			return "the attribute occurs twice";
 	}
 	if (event->attribute_count == HX_CLOUDEVENT_ATTRIBUTES_MAX)
-		return "there are too many attributes";
+		return "too many attributes";
 	event->attributes[event->attribute_count++] = (struct hapax_field){name, value};
 	return index < DEFINED_COUNT ? check_defined(event, index, value) : NULL;
 }

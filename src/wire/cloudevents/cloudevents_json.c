@@ -156,7 +156,7 @@ static enum hapax_status note_name(
 	}
 	if (reader->name_count == NAMES_MAX)
 		return cloudevents_json_refuse(
-			reader, token->name, name, "there are too many attributes", err);
+			reader, token->name, name, "too many attributes", err);
 	reader->names[reader->name_count++] = name;
 	return HAPAX_OK;
 }
