@@ -16,7 +16,7 @@
 #include "api/route.h"
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "base/clock.h"
+#include "support/virtual_clock.h"
 #include "wire/percent.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);

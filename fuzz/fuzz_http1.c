@@ -62,7 +62,7 @@ static void note_head(struct hapax_buf *text, const struct hx_http1_head *head)
 	note(text, head->method);
 	note(text, head->path);
 	note(text, head->authority);
-	must(hx_buf_append_u64(text, head->content_length) == HAPAX_OK);
+	must(hx_buf_append(text, &head->content_length, sizeof(head->content_length)) == HAPAX_OK);
 	must(hx_buf_append_u16(text, (uint16_t)((unsigned)head->body << 8 | head->keep_alive)) ==
 	     HAPAX_OK);
 	for (size_t i = 0; i < head->field_count; i++) {

@@ -13,7 +13,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "base/clock.h"
+#include "support/virtual_clock.h"
 #include "resp/resp_job.h"
 #include "resp/resp_session.h"
 #include "wire/resp/resp_reply.h"

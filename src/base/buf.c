@@ -156,13 +156,6 @@ enum hapax_status hx_buf_append_u32(struct hapax_buf *buf, uint32_t value)
 	return hx_buf_append(buf, &little, sizeof(little));
 }
 
-enum hapax_status hx_buf_append_u64(struct hapax_buf *buf, uint64_t value)
-{
-	uint64_t little = htole64(value);
-
-	return hx_buf_append(buf, &little, sizeof(little));
-}
-
 struct hapax_buf *hapax_buf_new(size_t size_max)
 {
 	struct hapax_buf *buf = hx_alloc(sizeof(*buf));

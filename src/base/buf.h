@@ -75,6 +75,5 @@ __attribute__((format(printf, 2, 3))) enum hapax_status hx_buf_printf(
 /* Little endian. */
 enum hapax_status hx_buf_append_u16(struct hapax_buf *buf, uint16_t value);
 enum hapax_status hx_buf_append_u32(struct hapax_buf *buf, uint32_t value);
-enum hapax_status hx_buf_append_u64(struct hapax_buf *buf, uint64_t value);
 
 #endif

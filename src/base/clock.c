@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clock.c - the system's clock, a virtual one, UTC text.
+ * clock.c - the system's clock, UTC text.
  *
  * The cheap boot clock: CLOCK_BOOTTIME costs 27 ns a reading and has no coarse
  * form; CLOCK_MONOTONIC_COARSE costs 6 ns and differs from it by two things. It is
@@ -143,66 +143,6 @@ bool hx_clock_boot_id_equal(
 	const unsigned char a[HAPAX_BOOT_ID_SIZE], const unsigned char b[HAPAX_BOOT_ID_SIZE])
 {
 	return hx_clock_boot_id_is_known(a) && memcmp(a, b, HAPAX_BOOT_ID_SIZE) == 0;
-}
-
-static int64_t virtual_wall_ms(void *context)
-{
-	struct hx_virtual_clock *vc = context;
-
-	return atomic_load(&vc->wall_ms);
-}
-
-static int64_t virtual_boot_ms(void *context)
-{
-	struct hx_virtual_clock *vc = context;
-
-	return atomic_load(&vc->boot_ms);
-}
-
-static void virtual_boot_id(void *context, unsigned char boot_id[HAPAX_BOOT_ID_SIZE])
-{
-	struct hx_virtual_clock *vc = context;
-	uint64_t number = atomic_load(&vc->boot_number);
-
-	memset(boot_id, 0, HAPAX_BOOT_ID_SIZE);
-	memcpy(boot_id, &number, sizeof(number));
-}
-
-void hx_virtual_clock_init(struct hx_virtual_clock *vc, int64_t wall_ms)
-{
-	atomic_init(&vc->wall_ms, wall_ms);
-	atomic_init(&vc->boot_ms, 0);
-	/* From 1: the id of boot 0 would read as unknown. */
-	atomic_init(&vc->boot_number, 1);
-	vc->clock = (struct hapax_clock){
-		.wall_ms = virtual_wall_ms,
-		.boot_ms = virtual_boot_ms,
-		.boot_id = virtual_boot_id,
-		.context = vc,
-	};
-}
-
-const struct hapax_clock *hx_virtual_clock_clock(struct hx_virtual_clock *vc)
-{
-	return &vc->clock;
-}
-
-void hx_virtual_clock_advance(struct hx_virtual_clock *vc, int64_t ms)
-{
-	assert(ms >= 0);
-	(void)atomic_fetch_add(&vc->boot_ms, ms);
-	(void)atomic_fetch_add(&vc->wall_ms, ms);
-}
-
-void hx_virtual_clock_set_wall(struct hx_virtual_clock *vc, int64_t wall_ms)
-{
-	atomic_store(&vc->wall_ms, wall_ms);
-}
-
-void hx_virtual_clock_reboot(struct hx_virtual_clock *vc)
-{
-	(void)atomic_fetch_add(&vc->boot_number, 1);
-	atomic_store(&vc->boot_ms, 0);
 }
 
 void hx_clock_format_utc(int64_t ms, char out[32])

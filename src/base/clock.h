@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clock.h - the clock seam: the system's clock, a virtual one, UTC text.
+ * clock.h - the clock seam: the system's clock, UTC text.
  *
  * Time reaches the library through struct hapax_clock only; this is the one place that asks the
  * kernel. hapax_clock_system()'s boot_ms is CLOCK_BOOTTIME itself, so that all processes on a
@@ -56,29 +56,6 @@ struct hx_boot_clock {
 };
 
 int64_t hx_boot_clock_ns(struct hx_boot_clock *boot_clock, hx_clock_read_fn *read);
-
-/* A clock that stands still until it is advanced, for tests and simulation. */
-struct hx_virtual_clock {
-	_Atomic int64_t wall_ms;
-	_Atomic int64_t boot_ms;
-	_Atomic uint64_t boot_number;
-	struct hapax_clock clock;
-};
-
-/* Starts at wall_ms in its first boot, with boot_ms 0. */
-void hx_virtual_clock_init(struct hx_virtual_clock *vc, int64_t wall_ms);
-
-/* Borrowed from vc. */
-const struct hapax_clock *hx_virtual_clock_clock(struct hx_virtual_clock *vc);
-
-/* Time passes: both readings grow by ms, which is not negative. */
-void hx_virtual_clock_advance(struct hx_virtual_clock *vc, int64_t ms);
-
-/* Sets the wall clock, in either direction; boot_ms does not change. */
-void hx_virtual_clock_set_wall(struct hx_virtual_clock *vc, int64_t wall_ms);
-
-/* A new boot id, boot_ms from 0, wall clock as it was. */
-void hx_virtual_clock_reboot(struct hx_virtual_clock *vc);
 
 /* The first millisecond of the year 0 and the last of 9999. */
 #define HX_UTC_MS_MIN INT64_C(-62167219200000)

@@ -146,20 +146,6 @@ void hx_byte_queue_grow(struct hx_byte_queue *queue, size_t size)
 	queue->end += size;
 }
 
-enum hapax_status hx_byte_queue_append(struct hx_byte_queue *queue, const void *data, size_t size)
-{
-	enum hapax_status status;
-
-	if (size == 0)
-		return HAPAX_OK;
-	status = hx_byte_queue_reserve(queue, size);
-	if (status != HAPAX_OK)
-		return status;
-	memcpy(queue->data + queue->end, data, size);
-	queue->end += size;
-	return HAPAX_OK;
-}
-
 static void rewind_if_empty(struct hx_byte_queue *queue)
 {
 	if (queue->begin != queue->end)
@@ -174,12 +160,5 @@ void hx_byte_queue_consume(struct hx_byte_queue *queue, size_t size)
 {
 	assert(size <= hx_byte_queue_size(queue));
 	queue->begin += size;
-	rewind_if_empty(queue);
-}
-
-void hx_byte_queue_cut(struct hx_byte_queue *queue, size_t size)
-{
-	assert(size <= hx_byte_queue_size(queue));
-	queue->end -= size;
 	rewind_if_empty(queue);
 }

@@ -101,13 +101,7 @@ enum hapax_status hx_byte_queue_reserve(struct hx_byte_queue *queue, size_t size
 unsigned char *hx_byte_queue_space(const struct hx_byte_queue *queue, size_t *ret_size);
 void hx_byte_queue_grow(struct hx_byte_queue *queue, size_t size);
 
-/* Appends all or nothing. */
-enum hapax_status hx_byte_queue_append(struct hx_byte_queue *queue, const void *data, size_t size);
-
 /* Remove size bytes from the front; the memory is returned when the queue is empty. */
 void hx_byte_queue_consume(struct hx_byte_queue *queue, size_t size);
-
-/* Remove the last size bytes. */
-void hx_byte_queue_cut(struct hx_byte_queue *queue, size_t size);
 
 #endif

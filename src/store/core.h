@@ -18,13 +18,6 @@ const struct hapax_store_options *hx_store_options(const struct hapax_store *sto
 /* The scopes that operations name by private_scope. */
 struct hx_scope_table *hx_store_scopes(const struct hapax_store *store);
 
-/* The scope that an operation names. */
-static inline struct hx_scope *hx_store_scope(
-	const struct hapax_store *store, const struct hapax_op *op)
-{
-	return hx_scope_table_get(hx_store_scopes(store), op->private_scope);
-}
-
 /* hapax_store_attach() in two steps, for a store that needs its core before it can be swept. */
 enum hapax_status hx_store_attach_quietly(
 	struct hapax_store *store, const struct hapax_store_ops *ops, const char *url,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "support/scale.h"
+#include "support/virtual_clock.h"
 
 enum { HOUR = 3600 * 1000 };
 

@@ -10,6 +10,7 @@
 #include "conformance/checker.h"
 #include "support/crowd.h"
 #include "support/scale.h"
+#include "support/virtual_clock.h"
 
 static bool is_memory(const struct store_case *c)
 {

@@ -3,6 +3,7 @@
 #include "conformance/cases.h"
 
 #include "base/limits.h"
+#include "support/virtual_clock.h"
 
 enum { MINUTE = 60000 };
 #define DAY (INT64_C(86400) * 1000)

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "record/record.h"
 #include "support/random_record.h"
+#include "support/virtual_clock.h"
 
 static const enum hapax_op_type token_ops[] = {
 	HAPAX_OP_RENEW,

@@ -8,6 +8,7 @@
 
 #include "conformance/model.h"
 #include "support/store_case.h"
+#include "support/virtual_clock.h"
 
 enum {
 	BATCH_MAX = 16,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "support/store_case.h"
+#include "support/virtual_clock.h"
 
 void captures_take(struct sim_disk *disk, enum sim_call call, void *context)
 {

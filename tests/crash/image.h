@@ -16,10 +16,10 @@
 #ifndef TEST_CRASH_IMAGE_H
 #define TEST_CRASH_IMAGE_H
 
-#include "base/clock.h"
 #include "crash/content.h"
 #include "crash/subject.h"
 #include "support/sim_disk.h"
+#include "support/virtual_clock.h"
 
 enum {
 	IMAGE_STATES_MAX = 257,

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "crash/workload.h"
 #include "support/store_case.h"
+#include "support/virtual_clock.h"
 
 /* In unsafe mode: with all states of their operations, and the first. */
 enum { LIFE_SUBMITS_MAX = 99 / WORKLOAD_OPS_MAX };

@@ -25,6 +25,7 @@
 #include "crash/log_subject.h"
 #include "support/scale.h"
 #include "support/store_case.h"
+#include "support/virtual_clock.h"
 
 enum { KEYS = 5, BODY_SIZE = 6000 };
 

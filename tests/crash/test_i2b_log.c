@@ -25,6 +25,7 @@
 #include "crash/log_subject.h"
 #include "support/scale.h"
 #include "support/store_case.h"
+#include "support/virtual_clock.h"
 
 enum { BESIDE_MAX = 3 };
 

@@ -24,6 +24,7 @@
 #include "store/log/format/format.h"
 #include "support/scale.h"
 #include "support/store_case.h"
+#include "support/virtual_clock.h"
 
 struct rot {
 	struct sim_disk *disk;  /* the store, closed */

@@ -20,6 +20,7 @@
 #include "store/log/log_private.h"
 #include "support/scale.h"
 #include "support/store_case.h"
+#include "support/virtual_clock.h"
 
 enum { KEYS = 48, BATCH = 512 };
 

@@ -8,6 +8,7 @@
 
 #include "processor/processor.h"
 #include "sim/sim.h"
+#include "support/virtual_clock.h"
 
 static void tick(struct sim_world *world, void *context);
 

@@ -3,6 +3,7 @@
  * sim.c - one seed: draw a shape, let it happen, heal, and see that all is well.
  */
 #include "sim/sim.h"
+#include "support/virtual_clock.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -9,6 +9,7 @@
 
 #include "processor/processor.h"
 #include "sim/sim.h"
+#include "support/virtual_clock.h"
 
 int64_t sim_now(const struct sim_world *world)
 {

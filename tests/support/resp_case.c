@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "resp/resp_job.h"
+#include "support/virtual_clock.h"
 #include "wire/resp/resp.h"
 
 enum { SIZE_MAX_OF_TEXT = 1 << 26, VALUE_SIZE_MAX = 4096 };

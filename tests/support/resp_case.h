@@ -8,8 +8,8 @@
 #define TEST_SUPPORT_RESP_CASE_H
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "resp/resp_session.h"
+#include "support/virtual_clock.h"
 
 struct resp_case {
 	struct hx_virtual_clock clock;

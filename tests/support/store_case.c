@@ -10,6 +10,7 @@
 #endif
 
 #include "base/limits.h"
+#include "support/virtual_clock.h"
 
 enum { ATTEMPT_IDS_MAX = 65536 };
 

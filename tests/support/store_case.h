@@ -17,8 +17,8 @@
 
 #include <hapax/hapax.h>
 
-#include "base/clock.h"
 #include "support/temp_dir.h"
+#include "support/virtual_clock.h"
 
 /* 2026-01-01T00:00:00Z, where every case begins. */
 #define CASE_EPOCH_MS INT64_C(1767225600000)

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 #include "base/thread.h"
+#include "support/virtual_clock.h"
 
 #define S_NS  INT64_C(1000000000)
 #define MS_NS INT64_C(1000000)

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/random.h"
 #include "support/scale.h"
+#include "support/virtual_clock.h"
 
 #define START INT64_C(1767225600000)
 #define DAY   (INT64_C(86400) * 1000)

@@ -19,10 +19,10 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "base/clock.h"
 #include "base/hex.h"
 #include "base/sha256.h"
 #include "base/uuid7.h"
+#include "support/virtual_clock.h"
 
 static void assert_digest(const unsigned char *digest, const char *text)
 {

@@ -28,6 +28,7 @@
 #include "support/sim_fates.h"
 #include "support/store_case.h"
 #include "support/temp_dir.h"
+#include "support/virtual_clock.h"
 
 enum { SEGMENT = 64 * 1024, BYTES_MAX = 1 << 20, TTL_MS = 60000 };
 

@@ -25,6 +25,7 @@
 #include "observe/logger/logger_line.h"
 #include "observe/logger/logger_rate.h"
 #include "support/scale.h"
+#include "support/virtual_clock.h"
 #include "wire/json/json.h"
 
 #define SECOND_NS INT64_C(1000000000)

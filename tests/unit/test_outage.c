@@ -450,8 +450,6 @@ static void breaker_waits_longer_each_time(void **state)
 		/* Failures of those that were under way change nothing. */
 		assert_false(hx_breaker_fail(&breaker, now_ms, 0));
 		assert_int_equal(breaker.retry_ms - now_ms, expected[i]);
-		assert_false(hx_breaker_is_due(&breaker, breaker.retry_ms - 1));
-		assert_true(hx_breaker_is_due(&breaker, breaker.retry_ms));
 		now_ms = breaker.retry_ms;
 		assert_false(hx_breaker_fail(&breaker, now_ms, 0));
 	}

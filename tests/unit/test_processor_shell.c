@@ -22,6 +22,7 @@
 #include "support/held_store.h"
 #include "support/scale.h"
 #include "support/store_case.h"
+#include "support/virtual_clock.h"
 
 static struct hapax_store *store;
 static struct hapax_processor *processor;

@@ -18,9 +18,9 @@
 
 #include <hapax/hapax.h>
 
-#include "base/clock.h"
 #include "base/random.h"
 #include "support/scale.h"
+#include "support/virtual_clock.h"
 
 enum { KEYS = 12, BATCH = 40, LEASE_MS = 1000, TTL_MS = 5000 };
 

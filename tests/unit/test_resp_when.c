@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "support/resp_case.h"
+#include "support/virtual_clock.h"
 
 #define INVALID  "-ERR invalid expire time in 'set' command\r\n"
 #define NO_INT   "-ERR value is not an integer or out of range\r\n"

@@ -28,6 +28,7 @@
 #include "store/sqlite/sqlite_sweep.h"
 #include "support/crowd.h"
 #include "support/store_case.h"
+#include "support/virtual_clock.h"
 
 static int set_up(void **state)
 {

@@ -167,12 +167,6 @@ void hx_auth_identify(
 		is_from_here(exchange), ret_identity);
 }
 
-bool hx_auth_has_tenant(const struct hx_auth_identity *identity, struct hapax_bytes tenant)
-{
-	return identity->tenant[0] == '\0' ||
-		hx_bytes_equal(hapax_bytes_from_text(identity->tenant), tenant);
-}
-
 bool hx_auth_is_open(const struct hx_config_auth *auth, struct hapax_bytes path)
 {
 	static const struct hapax_bytes probes[] = {

@@ -70,9 +70,6 @@ void hx_auth_judge(
 	const struct hx_tls_peer *certificate, bool is_local,
 	struct hx_auth_identity *ret_identity);
 
-/* Whether it may see and, with the role for it, change keys of this tenant. */
-bool hx_auth_has_tenant(const struct hx_auth_identity *identity, struct hapax_bytes tenant);
-
 /* Whether every client may read that path, without its query: probes, perhaps /metrics. */
 bool hx_auth_is_open(const struct hx_config_auth *auth, struct hapax_bytes path);
 

@@ -37,8 +37,3 @@ void hx_breaker_close(struct hx_breaker *breaker)
 	breaker->is_open = false;
 	breaker->failures = 0;
 }
-
-bool hx_breaker_is_due(const struct hx_breaker *breaker, int64_t now_ms)
-{
-	return breaker->is_open && now_ms >= breaker->retry_ms;
-}

@@ -34,7 +34,4 @@ void hx_breaker_succeed(struct hx_breaker *breaker);
 /* Record that the store works again. */
 void hx_breaker_close(struct hx_breaker *breaker);
 
-/* True if the breaker is open and a retry is due. */
-bool hx_breaker_is_due(const struct hx_breaker *breaker, int64_t now_ms);
-
 #endif

@@ -42,11 +42,6 @@ unsigned hx_redis_partition_count(const struct hx_redis_place *place)
 	return place->is_cluster ? HX_REDIS_PARTITIONS : 1;
 }
 
-unsigned hx_redis_partition(const struct hx_redis_place *place, struct hapax_bytes member)
-{
-	return place->is_cluster ? hx_redis_slot(member) % HX_REDIS_PARTITIONS : 0;
-}
-
 size_t hx_redis_partition_prefix(
 	const struct hx_redis_place *place, unsigned partition,
 	char ret_prefix[HX_REDIS_PARTITION_PREFIX_SIZE])

@@ -27,9 +27,6 @@ unsigned hx_redis_slot(struct hapax_bytes name);
 
 unsigned hx_redis_partition_count(const struct hx_redis_place *place);
 
-/* The partition of a record by its name without prefix. */
-unsigned hx_redis_partition(const struct hx_redis_place *place, struct hapax_bytes member);
-
 /* The prefix of the names in a partition, with a NUL. Returns its size. */
 size_t hx_redis_partition_prefix(
 	const struct hx_redis_place *place, unsigned partition,

@@ -102,11 +102,6 @@ ALWAYS_INLINE unsigned char *put_lossless_string(
 	return to;
 }
 
-unsigned char *hx_json_lossless_string(struct hx_json_string string, unsigned char *to)
-{
-	return put_lossless_string(string, to, string.data);
-}
-
 unsigned char *hx_json_lossless_number(
 	struct hapax_bytes text, unsigned char *to, const char **ret_reason)
 {

@@ -73,7 +73,6 @@ bool hx_json_canonical_has_value(const struct hx_json_tree *tree, enum hx_json_s
  */
 enum { HX_JSON_PYTHON_EXPANSION = 6 };
 
-unsigned char *hx_json_lossless_string(struct hx_json_string string, unsigned char *to);
 unsigned char *hx_json_python_string(struct hx_json_string string, unsigned char *to);
 unsigned char *hx_json_lossless_number(
 	struct hapax_bytes text, unsigned char *to, const char **ret_reason);

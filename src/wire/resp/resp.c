@@ -4,9 +4,6 @@
  */
 #include "wire/resp/resp.h"
 
-#include <assert.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -109,35 +106,6 @@ enum hapax_status hx_resp_put_null(struct hapax_buf *buf, int protocol)
 	return protocol == 3 ? hx_buf_append(buf, "_\r\n", 3) : hx_buf_append(buf, "$-1\r\n", 5);
 }
 
-enum hapax_status hx_resp_put_null_array(struct hapax_buf *buf, int protocol)
-{
-	return protocol == 3 ? hx_buf_append(buf, "_\r\n", 3) : hx_buf_append(buf, "*-1\r\n", 5);
-}
-
-enum hapax_status hx_resp_put_boolean(struct hapax_buf *buf, bool value, int protocol)
-{
-	if (protocol == 3)
-		return hx_buf_append(buf, value ? "#t\r\n" : "#f\r\n", 4);
-	return hx_resp_put_integer(buf, value);
-}
-
-enum hapax_status hx_resp_put_double(struct hapax_buf *buf, double value, int protocol)
-{
-	char text[40];
-	int size;
-
-	if (isnan(value))
-		size = snprintf(text, sizeof(text), "nan");
-	else if (isinf(value))
-		size = snprintf(text, sizeof(text), "%s", value < 0 ? "-inf" : "inf");
-	else
-		size = snprintf(text, sizeof(text), "%.17g", value);
-	assert(size > 0 && (size_t)size < sizeof(text));
-	if (protocol == 3)
-		return put_line(buf, HX_RESP_DOUBLE, text, (size_t)size);
-	return hx_resp_put_bulk(buf, hx_bytes(text, (size_t)size));
-}
-
 enum hapax_status hx_resp_put_verbatim(struct hapax_buf *buf, struct hapax_bytes text, int protocol)
 {
 	enum hapax_status status;
@@ -169,11 +137,6 @@ enum hapax_status hx_resp_put_map(struct hapax_buf *buf, size_t count, int proto
 enum hapax_status hx_resp_put_set(struct hapax_buf *buf, size_t count, int protocol)
 {
 	return put_header(buf, protocol == 3 ? HX_RESP_SET : HX_RESP_ARRAY, (int64_t)count, 0);
-}
-
-enum hapax_status hx_resp_put_push(struct hapax_buf *buf, size_t count, int protocol)
-{
-	return put_header(buf, protocol == 3 ? HX_RESP_PUSH : HX_RESP_ARRAY, (int64_t)count, 0);
 }
 
 bool hx_resp_parse_integer(struct hapax_bytes text, int64_t *ret_value)

@@ -69,11 +69,6 @@ enum hapax_status hx_resp_put_bulk_integer(struct hapax_buf *buf, int64_t value)
 
 enum hapax_status hx_resp_put_null(struct hapax_buf *buf, int protocol);
 
-/* In place of an array, which RESP2 distinguishes. */
-enum hapax_status hx_resp_put_null_array(struct hapax_buf *buf, int protocol);
-enum hapax_status hx_resp_put_boolean(struct hapax_buf *buf, bool value, int protocol);
-enum hapax_status hx_resp_put_double(struct hapax_buf *buf, double value, int protocol);
-
 /* "txt" text for people; RESP2 gets a bulk string. */
 enum hapax_status hx_resp_put_verbatim(
 	struct hapax_buf *buf, struct hapax_bytes text, int protocol);
@@ -82,7 +77,6 @@ enum hapax_status hx_resp_put_verbatim(
 enum hapax_status hx_resp_put_array(struct hapax_buf *buf, size_t count);
 enum hapax_status hx_resp_put_map(struct hapax_buf *buf, size_t count, int protocol);
 enum hapax_status hx_resp_put_set(struct hapax_buf *buf, size_t count, int protocol);
-enum hapax_status hx_resp_put_push(struct hapax_buf *buf, size_t count, int protocol);
 
 /*
  * A whole number in decimal digits, as Redis reads them: no blank, no plus, no
