@@ -324,6 +324,14 @@ void hx_api_fail(struct hx_api_request *request, enum hapax_status status, const
 		detail != NULL && detail[0] != '\0' ? detail : hx_api_status_text(status));
 }
 
+void hx_api_reply_json(struct hx_api_request *request, const struct hx_json_write *json)
+{
+	if (json->status != HAPAX_OK)
+		hx_api_fail(request, json->status, NULL);
+	else
+		hx_api_reply(request, 200);
+}
+
 struct hx_http_exchange *hx_api_request_leave(struct hx_api_request *request)
 {
 	struct hx_http_exchange *exchange = request->exchange;

@@ -221,10 +221,7 @@ static void on_asked(struct hx_api_request *request)
 	append(&json, "relays", &task->relays);
 	append(&json, "events", &task->events);
 	hx_json_write_end(&json, '}');
-	if (json.status != HAPAX_OK)
-		hx_api_fail(request, json.status, NULL);
-	else
-		hx_api_reply(request, 200);
+	hx_api_reply_json(request, &json);
 }
 
 void hx_api_get_outbox(struct hx_api_request *request)
@@ -329,10 +326,7 @@ static void on_changed(struct hx_api_request *request)
 	hx_json_write_text(&json, "outcome", "applied");
 	hx_json_write_text(&json, "id", task->id);
 	hx_json_write_end(&json, '}');
-	if (json.status != HAPAX_OK)
-		hx_api_fail(request, json.status, NULL);
-	else
-		hx_api_reply(request, 200);
+	hx_api_reply_json(request, &json);
 }
 
 static void begin_change(struct hx_api_request *request, bool is_retry)

@@ -84,6 +84,9 @@ struct hx_api_request {
 /* Reply with out, as JSON. */
 void hx_api_reply(struct hx_api_request *request, unsigned status);
 
+/* Reply 200 with the JSON that was written to out, or fail if it did not fit. */
+void hx_api_reply_json(struct hx_api_request *request, const struct hx_json_write *json);
+
 /* Reply with a problem of that type (NULL: the status says it all). */
 __attribute__((format(printf, 4, 5))) void hx_api_problem(
 	struct hx_api_request *request, unsigned status, const char *type, const char *format, ...);

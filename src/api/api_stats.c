@@ -180,10 +180,7 @@ static void on_told(struct hx_api_request *request)
 	write_counts(&json, stats->counts);
 	write_rows(&json, figures);
 	hx_json_write_end(&json, '}');
-	if (json.status != HAPAX_OK)
-		hx_api_fail(request, json.status, NULL);
-	else
-		hx_api_reply(request, 200);
+	hx_api_reply_json(request, &json);
 }
 
 /* Threads: the worker's. */
@@ -252,10 +249,7 @@ static void on_reset(struct hx_api_request *request)
 	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_time(&json, "since", api->reset_ms);
 	hx_json_write_end(&json, '}');
-	if (json.status != HAPAX_OK)
-		hx_api_fail(request, json.status, NULL);
-	else
-		hx_api_reply(request, 200);
+	hx_api_reply_json(request, &json);
 }
 
 /* Threads: the worker's. */
@@ -335,10 +329,7 @@ static void on_swept(struct hx_api_request *request)
 			.action = "gc",
 			.outcome = "applied",
 			.detail = hapax_buf_bytes(&request->out)});
-	if (json.status != HAPAX_OK)
-		hx_api_fail(request, json.status, NULL);
-	else
-		hx_api_reply(request, 200);
+	hx_api_reply_json(request, &json);
 }
 
 void hx_api_post_gc(struct hx_api_request *request)

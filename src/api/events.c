@@ -539,8 +539,5 @@ void hx_api_get_duplicates(struct hx_api_request *request)
 	hx_json_write_end(&json, ']');
 	hx_json_write_unsigned(&json, "total", events->duplicate_number);
 	hx_json_write_end(&json, '}');
-	if (json.status != HAPAX_OK)
-		hx_api_fail(request, json.status, NULL);
-	else
-		hx_api_reply(request, 200);
+	hx_api_reply_json(request, &json);
 }

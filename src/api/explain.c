@@ -79,10 +79,7 @@ static void on_looked(struct hx_api_request *request)
 		write_action(&json, op, story.actions[i]);
 	hx_json_write_end(&json, ']');
 	hx_json_write_end(&json, '}');
-	if (json.status != HAPAX_OK)
-		hx_api_fail(request, json.status, NULL);
-	else
-		hx_api_reply(request, 200);
+	hx_api_reply_json(request, &json);
 }
 
 void hx_api_get_explain(struct hx_api_request *request)

@@ -198,10 +198,7 @@ static void on_looked(struct hx_api_request *request)
 	if (op->record->state == HAPAX_STATE_CLAIMED)
 		hx_json_write_signed(&json, "lease_left_ms", op->lease_left_ms);
 	hx_json_write_end(&json, '}');
-	if (json.status != HAPAX_OK)
-		hx_api_fail(request, json.status, NULL);
-	else
-		hx_api_reply(request, 200);
+	hx_api_reply_json(request, &json);
 }
 
 void hx_api_get_key(struct hx_api_request *request)
