@@ -74,7 +74,7 @@ static bool authenticate(
 
 	user = hx_resp_service_find_user(call->service, name, password);
 	if (call->session->is_locked != NULL && call->service->options.user_count > 0 &&
-	    call->session->is_locked(call->session->locked_context, user)) {
+	    call->session->is_locked(call->session->locked_context, name, password, user != NULL)) {
 		call->session->is_closing = true;
 		call->session->locked++;
 		hx_resp_refuse(call, "ERR too many wrong passwords from this address; retry later");

@@ -63,10 +63,11 @@ enum {
 };
 
 /*
- * Whether the credential is ignored because its address has sent too many wrong ones. user is its
- * owner; NULL: it is wrong. False with a user: the session becomes that user.
+ * Whether the credential is ignored because its address has sent too many wrong ones. Called once
+ * for each; a wrong one is counted here. False and is_right: the session becomes that user.
  */
-typedef bool hx_resp_locked_fn(void *context, const struct hx_resp_user *user);
+typedef bool hx_resp_locked_fn(
+	void *context, struct hapax_bytes name, struct hapax_bytes password, bool is_right);
 
 struct hx_resp_session {
 	struct hx_resp_service *service;

@@ -20,6 +20,26 @@
 
 enum { THREADS = 4, ROUNDS = 20000, MAX = 20 };
 
+/* What is said to a password of Ann from address: how long it is ignored. */
+static int64_t say(
+	struct hx_peers *peers, const char *address, const char *secret, bool is_right, int64_t at)
+{
+	const struct hx_peers_credential credential = {
+		HX_PEERS_PASSWORD, HX_BYTES_LIT("ann"), hapax_bytes_from_text(secret), is_right};
+
+	return hx_peers_judge(peers, address, MAX, at, &credential);
+}
+
+/* The same for a wrong one that nobody has sent before. */
+static int64_t guess(struct hx_peers *peers, const char *address, int64_t at)
+{
+	static _Atomic unsigned number;
+	char secret[16];
+
+	(void)snprintf(secret, sizeof(secret), "%u", atomic_fetch_add(&number, 1));
+	return say(peers, address, secret, false, at);
+}
+
 static void each_address_has_its_own(void **state)
 {
 	struct hx_peers peers;
@@ -65,13 +85,13 @@ static void nobody_takes_memory_who_has_nothing(void **state)
 	for (int i = 0; i < 4 * HX_PEERS_FAILED_MAX; i++) {
 		(void)snprintf(
 			address, sizeof(address), "10.%d.%d.%d", i >> 16, i >> 8 & 255, i & 255);
-		hx_peers_failed(&peers, address, MAX, SECOND);
+		(void)guess(&peers, address, SECOND);
 	}
 	assert_true(atomic_load(&peers.failed_count) <= HX_PEERS_FAILED_MAX);
 	assert_true(hx_alloc_live() - before <= HX_PEERS_FAILED_MAX);
 	for (int i = 0; i < HX_PEERS_SHARDS * 64; i++) {
 		(void)snprintf(address, sizeof(address), "11.0.%d.%d", i >> 8, i & 255);
-		hx_peers_failed(&peers, address, MAX, 3600 * SECOND);
+		(void)guess(&peers, address, 3600 * SECOND);
 	}
 	assert_true(atomic_load(&peers.failed_count) <= HX_PEERS_SHARDS * 64);
 	hx_peers_done(&peers);
@@ -80,6 +100,7 @@ static void nobody_takes_memory_who_has_nothing(void **state)
 
 static void guesses_are_slowed_down(void **state)
 {
+	const struct hx_peers_credential wrong = {.kind = HX_PEERS_API_TOKEN};
 	struct hx_peers peers;
 	int64_t now = 1000 * SECOND;
 	unsigned looked_at = 0;
@@ -88,28 +109,24 @@ static void guesses_are_slowed_down(void **state)
 	hx_peers_init(&peers);
 	/* As fast as can be, for an hour: so many at once, then so many a minute. */
 	for (int64_t at = now; at < now + 3600 * SECOND; at += SECOND / 10) {
-		if (hx_peers_locked_ns(&peers, "10.0.0.1", MAX, at) > 0)
-			continue;
-		hx_peers_failed(&peers, "10.0.0.1", MAX, at);
-		looked_at++;
+		looked_at += guess(&peers, "10.0.0.1", at) == 0;
 		if (at < now + SECOND)
 			assert_true(looked_at <= MAX);
 	}
 	assert_in_range(looked_at, 60 * MAX, 61 * MAX);
 	now += 3600 * SECOND;
-	hx_peers_failed(&peers, "10.0.0.1", MAX, now);
-	assert_in_range(hx_peers_locked_ns(&peers, "10.0.0.1", MAX, now), 1, 2 * 60 / MAX * SECOND);
-	assert_int_equal(hx_peers_locked_ns(&peers, "10.0.0.2", MAX, now), 0);
-	assert_int_equal(hx_peers_locked_ns(&peers, "10.0.0.1", 0, now), 0);
+	(void)guess(&peers, "10.0.0.1", now);
+	assert_in_range(guess(&peers, "10.0.0.1", now), 1, 60 / MAX * SECOND);
+	assert_int_equal(guess(&peers, "10.0.0.2", now), 0);
+	/* Without a limit, or without an address. */
+	assert_int_equal(hx_peers_judge(&peers, "10.0.0.1", 0, now, &wrong), 0);
+	for (int i = 0; i < 2 * MAX; i++)
+		assert_int_equal(guess(&peers, "", now), 0);
 	/* A minute later all is paid. */
 	now += 70 * SECOND;
-	for (int i = 0; i < MAX; i++) {
-		assert_int_equal(hx_peers_locked_ns(&peers, "10.0.0.1", MAX, now), 0);
-		hx_peers_failed(&peers, "10.0.0.1", MAX, now);
-	}
-	assert_true(hx_peers_locked_ns(&peers, "10.0.0.1", MAX, now) > 0);
-	hx_peers_failed(&peers, "", MAX, now);
-	assert_int_equal(hx_peers_locked_ns(&peers, "", MAX, now), 0);
+	for (int i = 0; i < MAX; i++)
+		assert_int_equal(guess(&peers, "10.0.0.1", now), 0);
+	assert_true(guess(&peers, "10.0.0.1", now) > 0);
 	hx_peers_done(&peers);
 }
 
@@ -123,8 +140,8 @@ static void contend(void *arg)
 		if (hx_peers_take(peers, address, HX_PEERS_REQUESTS, THREADS) == HAPAX_OK)
 			hx_peers_give(peers, address, HX_PEERS_REQUESTS);
 		if (i % 64 == 0)
-			hx_peers_failed(peers, address, MAX, i * SECOND);
-		(void)hx_peers_locked_ns(peers, address, MAX, i * SECOND);
+			(void)guess(peers, address, i * SECOND);
+		(void)say(peers, address, "right", true, i * SECOND);
 	}
 }
 
@@ -216,24 +233,84 @@ static void a_request_counts_for(void **state)
 	assert_string_equal(hx_origin_of_failure("", ""), "");
 }
 
-/* One client with an old password does not stop its neighbors. */
+/* Sends guesses until the address is locked. */
+static void lock(struct hx_peers *peers, const char *address, int64_t at)
+{
+	int tries = 0;
+
+	while (guess(peers, address, at) == 0)
+		assert_true(++tries <= MAX);
+}
+
 static void what_was_right_is_known(void **state)
 {
-	const struct hapax_bytes ann = hapax_bytes_from_text("ann");
-	const struct hapax_bytes bob = hapax_bytes_from_text("bob");
+	const struct hx_peers_credential bob = {
+		HX_PEERS_PASSWORD, HX_BYTES_LIT("bob"), HX_BYTES_LIT("b"), true};
+	const struct hx_peers_credential token = {
+		HX_PEERS_API_TOKEN, HX_BYTES_LIT("ann"), HX_BYTES_LIT("a"), true};
 	struct hx_peers peers;
 
 	(void)state;
 	hx_peers_init(&peers);
-	assert_false(hx_peers_knows(&peers, "1.2.3.4", HX_PEERS_PASSWORD, ann));
-	hx_peers_remember(&peers, "1.2.3.4", HX_PEERS_PASSWORD, ann);
-	assert_true(hx_peers_knows(&peers, "1.2.3.4", HX_PEERS_PASSWORD, ann));
-	assert_false(hx_peers_knows(&peers, "1.2.3.4", HX_PEERS_PASSWORD, bob));
-	assert_false(hx_peers_knows(&peers, "1.2.3.4", HX_PEERS_API_TOKEN, ann));
-	assert_false(hx_peers_knows(&peers, "1.2.3.5", HX_PEERS_PASSWORD, ann));
+	assert_int_equal(say(&peers, "1.2.3.4", "a", true, SECOND), 0);
+	lock(&peers, "1.2.3.4", SECOND);
+	lock(&peers, "1.2.3.5", SECOND);
+	assert_int_equal(say(&peers, "1.2.3.4", "a", true, SECOND), 0);
+	/* Not the secret counts, but whose it is: a password may have changed meanwhile. */
+	assert_int_equal(say(&peers, "1.2.3.4", "new", true, SECOND), 0);
+	/* Another credential or address, and the same as often as it is tried. */
+	for (int i = 0; i < 3; i++) {
+		assert_true(hx_peers_judge(&peers, "1.2.3.4", MAX, SECOND, &bob) > 0);
+		assert_true(hx_peers_judge(&peers, "1.2.3.4", MAX, SECOND, &token) > 0);
+		assert_true(say(&peers, "1.2.3.5", "a", true, SECOND) > 0);
+	}
 	/* As in limits: a network of 64 bits is one address. */
-	hx_peers_remember(&peers, "2001:db8::1", HX_PEERS_API_TOKEN, bob);
-	assert_true(hx_peers_knows(&peers, "2001:db8::2", HX_PEERS_API_TOKEN, bob));
+	assert_int_equal(say(&peers, "2001:db8::1", "a", true, SECOND), 0);
+	lock(&peers, "2001:db8::1", SECOND);
+	assert_int_equal(say(&peers, "2001:db8::2", "a", true, SECOND), 0);
+	hx_peers_done(&peers);
+}
+
+/* A token that is made cannot be guessed, so a flood of guesses does not keep it out. */
+static void a_made_token_is_always_compared(void **state)
+{
+	static const char made[] =
+		"hapax_0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+	struct hx_peers peers;
+
+	(void)state;
+	hx_peers_init(&peers);
+	lock(&peers, "1.2.3.4", SECOND);
+	assert_true(say(&peers, "1.2.3.4", made, false, SECOND) > 0);
+	assert_true(say(&peers, "1.2.3.4", made + 1, true, SECOND) > 0);
+	assert_int_equal(say(&peers, "1.2.3.4", made, true, SECOND), 0);
+	/* Wrong ones with its form are counted as others are. */
+	assert_int_equal(say(&peers, "1.2.3.5", made, false, SECOND), 0);
+	lock(&peers, "1.2.3.5", SECOND);
+	assert_true(say(&peers, "1.2.3.5", made, false, SECOND) > 0);
+	hx_peers_done(&peers);
+}
+
+/* A client that repeats an old password does not guess. */
+static void a_wrong_one_is_counted_once(void **state)
+{
+	struct hx_peers peers;
+
+	(void)state;
+	hx_peers_init(&peers);
+	for (int i = 0; i < 100 * MAX; i++)
+		assert_int_equal(say(&peers, "1.2.3.4", "old", false, SECOND), 0);
+	assert_int_equal(say(&peers, "1.2.3.4", "right", true, SECOND), 0);
+	/* It was counted: there is room for one less. */
+	for (int i = 0; i < MAX - 1; i++)
+		assert_int_equal(guess(&peers, "1.2.3.4", SECOND), 0);
+	assert_true(guess(&peers, "1.2.3.4", SECOND) > 0);
+	/* A locked address is told nothing by a repetition either. */
+	assert_true(say(&peers, "1.2.3.4", "old", false, SECOND) > 0);
+	/* It counts at each address. */
+	for (int i = 0; i < MAX; i++)
+		assert_int_equal(guess(&peers, "1.2.3.5", SECOND), 0);
+	assert_true(say(&peers, "1.2.3.5", "old", false, SECOND) > 0);
 	hx_peers_done(&peers);
 }
 
@@ -244,6 +321,8 @@ int main(void)
 		cmocka_unit_test(nobody_takes_memory_who_has_nothing),
 		cmocka_unit_test(guesses_are_slowed_down),
 		cmocka_unit_test(what_was_right_is_known),
+		cmocka_unit_test(a_made_token_is_always_compared),
+		cmocka_unit_test(a_wrong_one_is_counted_once),
 		cmocka_unit_test(threads_share_it),
 		cmocka_unit_test(a_request_counts_for),
 	};

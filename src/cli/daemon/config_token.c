@@ -7,22 +7,18 @@
 #include "base/hex.h"
 #include "base/random.h"
 #include "base/sha256.h"
+#include "wire/api_token.h"
 #include "wire/json/json_write.h"
 #include "cli/frame/report.h"
 #include "config/config_check.h"
 
-/* 32 bytes cannot be guessed; the prefix is for people and for secret scanners. */
-#define PREFIX "hapax_"
-enum { SECRET_SIZE = 32, TOKEN_SIZE = sizeof(PREFIX) + 2 * SECRET_SIZE };
-
-static void make_token(char token[TOKEN_SIZE])
+static void make_token(char token[HX_API_TOKEN_SIZE + 1])
 {
-	unsigned char secret[SECRET_SIZE];
+	unsigned char secret[HX_API_TOKEN_SECRET_SIZE];
 
 	hx_random_bytes(secret, sizeof(secret));
-	memcpy(token, PREFIX, strlen(PREFIX));
-	hx_hex_encode(secret, sizeof(secret), token + strlen(PREFIX));
-	token[TOKEN_SIZE - 1] = '\0';
+	hx_api_token_write(secret, token);
+	token[HX_API_TOKEN_SIZE] = '\0';
 	explicit_bzero(secret, sizeof(secret));
 }
 
@@ -103,7 +99,7 @@ int hx_config_token(
 	struct hx_invocation *inv, const char *name, const char *role, const char *tenant,
 	bool is_json)
 {
-	char token[TOKEN_SIZE];
+	char token[HX_API_TOKEN_SIZE + 1];
 	char digits[2 * HX_SHA256_SIZE + 1];
 	int code = check(inv, "--name", name, hx_config_check_name);
 

@@ -47,7 +47,7 @@ static const struct hx_setting auth_settings[] = {
 	{"open_metrics", AT(auth, open_metrics), BOOLEAN("false"), 0,
 	 "whether GET /metrics needs no token, as probes never do"},
 	{"max_failures", AT(auth, max_failures), COUNT("20", 0, INT64_C(1000000)), NONE_IS_0,
-	 "wrong tokens and passwords from one address in a minute; then it waits"},
+	 "different wrong tokens and passwords from one address in a minute; then it waits"},
 	{"tokens", LIST_AT(auth, tokens, token_count), LIST(LIST_MAX, &token_section), 0,
 	 "who may come in by Authorization: Bearer; none: anybody may read, nobody write"},
 	{"certificates", LIST_AT(auth, certificates, certificate_count),

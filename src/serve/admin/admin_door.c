@@ -14,6 +14,7 @@
 #include "serve/daemon/daemon.h"
 #include "serve/daemon/origin.h"
 #include "serve/http/tally.h"
+#include "wire/bearer.h"
 
 enum {
 	/* The largest result of a store, as Base64, with its envelope. */
@@ -101,34 +102,26 @@ bool hx_admin_identify(
 {
 	const struct hx_config_auth *auth = &serve->config->auth;
 	const char *who = hx_origin_of_failure(exchange->client, exchange->origin);
-	bool has_token = hx_http1_find(&exchange->head, HX_BYTES_LIT("Authorization"), 0) <
-		exchange->head.field_count;
-	int64_t now_ns = hx_clock_mono_ns();
+	size_t index = hx_http1_find(&exchange->head, HX_BYTES_LIT("Authorization"), 0);
+	struct hx_peers_credential credential = {.kind = HX_PEERS_API_TOKEN};
 	int64_t locked_ns = 0;
-	struct hapax_bytes name;
 
 	hx_auth_identify(auth, exchange, ret_identity);
-	name = hapax_bytes_from_text(ret_identity->name);
-	if (has_token)
-		locked_ns = hx_peers_locked_ns(&serve->peers, who, auth->max_failures, now_ns);
-	/*
-	 * A valid token that is new here gets the answer of a wrong one, or a guesser would find
-	 * it.
-	 */
-	if (locked_ns > 0 &&
-	    (ret_identity->said != HX_AUTH_KNOWN ||
-	     !hx_peers_knows(&serve->peers, who, HX_PEERS_API_TOKEN, name))) {
+	credential.name = hapax_bytes_from_text(ret_identity->name);
+	credential.is_right = ret_identity->said == HX_AUTH_KNOWN;
+	/* Only tokens that were compared: a certificate is not guessed. */
+	if ((credential.is_right || ret_identity->said == HX_AUTH_UNKNOWN) &&
+	    index < exchange->head.field_count &&
+	    hx_bearer_read(exchange->head.fields[index].value, &credential.secret))
+		locked_ns = hx_peers_judge(
+			&serve->peers, who, auth->max_failures, hx_clock_mono_ns(), &credential);
+	if (locked_ns > 0) {
 		hx_metrics_add(serve->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_LOCKED, 1);
-		hx_peers_note_locked(&serve->peers, who);
 		refuse_locked(exchange, locked_ns);
 		return false;
 	}
-	if (ret_identity->said == HX_AUTH_KNOWN && has_token)
-		hx_peers_remember(&serve->peers, who, HX_PEERS_API_TOKEN, name);
-	if (ret_identity->said == HX_AUTH_UNKNOWN) {
+	if (ret_identity->said == HX_AUTH_UNKNOWN)
 		hx_metrics_add(serve->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_CREDENTIAL, 1);
-		hx_peers_failed(&serve->peers, who, auth->max_failures, now_ns);
-	}
 	return true;
 }
 

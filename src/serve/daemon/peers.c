@@ -11,6 +11,7 @@
 #include "base/time.h"
 #include "net/address.h"
 #include "observe/logger/logger.h"
+#include "wire/api_token.h"
 
 #define MINUTE_NS (60 * HX_NS_PER_S)
 
@@ -103,6 +104,7 @@ static void drop_unused(const struct place *place)
 	struct hx_peers_entry *entry = *at;
 	uint64_t sum = 0;
 
+	assert(entry != NULL);
 	for (size_t i = 0; i < HX_PEERS_WHATS; i++)
 		sum += entry->counts[i];
 	if (sum > 0 || entry->is_failed)
@@ -216,13 +218,11 @@ static int64_t step_ns(uint64_t max)
 	return MINUTE_NS / (int64_t)(max < (uint64_t)HX_NS_PER_S ? max : (uint64_t)HX_NS_PER_S);
 }
 
-void hx_peers_failed(struct hx_peers *peers, const char *address, uint64_t max, int64_t now_ns)
+static void add_failure(struct hx_peers *peers, const char *address, uint64_t max, int64_t now_ns)
 {
 	struct hx_peers_entry *entry;
 	struct place place;
 
-	if (address[0] == '\0' || max == 0)
-		return;
 	find_place(peers, address, &place);
 	hx_lock_acquire(&place.shard->lock);
 	entry = need(&place);
@@ -238,68 +238,68 @@ void hx_peers_failed(struct hx_peers *peers, const char *address, uint64_t max, 
 	hx_lock_release(&place.shard->lock);
 }
 
-int64_t hx_peers_locked_ns(
-	struct hx_peers *peers, const char *address, uint64_t max, int64_t now_ns)
+/* How long the address is still locked; 0: it is not. */
+static int64_t locked_ns(struct hx_peers *peers, const char *address, uint64_t max, int64_t now_ns)
 {
-	int64_t locked_ns = 0;
+	int64_t left_ns = 0;
 	struct hx_peers_entry *entry;
 	struct place place;
 
 	/* No lookup is needed while no password was wrong. */
-	if (address[0] == '\0' || max == 0 || !hx_peers_has_failed(peers))
+	if (atomic_load_explicit(&peers->failed_count, memory_order_relaxed) == 0)
 		return 0;
 	find_place(peers, address, &place);
 	hx_lock_acquire(&place.shard->lock);
 	entry = *find(&place);
 	if (entry != NULL && entry->is_failed)
-		locked_ns = entry->debt_ns + step_ns(max) - MINUTE_NS - now_ns;
+		left_ns = entry->debt_ns + step_ns(max) - MINUTE_NS - now_ns;
 	hx_lock_release(&place.shard->lock);
-	return locked_ns > 0 ? locked_ns : 0;
+	if (left_ns <= 0)
+		return 0;
+	note_refused(peers, HX_PEERS_WHATS, place.name);
+	return left_ns;
 }
 
 /* Hash of address and credential. 0 marks an empty slot, so it is not a valid hash. */
-static uint64_t known_hash(
-	const struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
-	struct hapax_bytes name)
+static uint64_t hash_of(
+	const struct hx_peers *peers, const char *address,
+	const struct hx_peers_credential *credential)
 {
 	char network[HX_ADDRESS_TEXT_SIZE];
-	uint64_t parts[3] = {(uint64_t)kind};
+	uint64_t parts[4] = {(uint64_t)credential->kind};
 	uint64_t hash;
 
 	hx_address_network(address, network);
 	parts[1] = hx_siphash13(peers->hash_key, network, strlen(network));
-	parts[2] = hx_siphash13(peers->hash_key, name.data, name.size);
+	parts[2] = hx_siphash13(peers->hash_key, credential->name.data, credential->name.size);
+	if (!credential->is_right)
+		parts[3] = hx_siphash13(
+			peers->hash_key, credential->secret.data, credential->secret.size);
 	hash = hx_siphash13(peers->hash_key, parts, sizeof(parts));
 	return hash != 0 ? hash : 1;
 }
 
-void hx_peers_remember(
-	struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
-	struct hapax_bytes name)
+int64_t hx_peers_judge(
+	struct hx_peers *peers, const char *address, uint64_t max, int64_t now_ns,
+	const struct hx_peers_credential *credential)
 {
-	uint64_t hash = known_hash(peers, address, kind, name);
+	_Atomic uint64_t *table = credential->is_right ? peers->right : peers->wrong;
+	uint64_t hash = hash_of(peers, address, credential);
+	_Atomic uint64_t *slot = &table[hash % HX_PEERS_KNOWN_SLOTS];
+	bool is_known = atomic_load_explicit(slot, memory_order_relaxed) == hash;
 
-	atomic_store_explicit(
-		&peers->known[hash % HX_PEERS_KNOWN_SLOTS], hash, memory_order_relaxed);
-}
+	if (address[0] != '\0' && max != 0) {
+		bool is_exempt = credential->is_right &&
+			(is_known || hx_api_token_has_form(credential->secret));
+		int64_t left_ns = is_exempt ? 0 : locked_ns(peers, address, max, now_ns);
 
-bool hx_peers_knows(
-	const struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
-	struct hapax_bytes name)
-{
-	uint64_t hash = known_hash(peers, address, kind, name);
-
-	return hash ==
-		atomic_load_explicit(
-			&peers->known[hash % HX_PEERS_KNOWN_SLOTS], memory_order_relaxed);
-}
-
-void hx_peers_note_locked(struct hx_peers *peers, const char *address)
-{
-	struct place place;
-
-	find_place(peers, address, &place);
-	note_refused(peers, HX_PEERS_WHATS, place.name);
+		if (left_ns > 0)
+			return left_ns;
+		if (!credential->is_right && !is_known)
+			add_failure(peers, address, max, now_ns);
+	}
+	atomic_store_explicit(slot, hash, memory_order_relaxed);
+	return 0;
 }
 
 /* ---------------------------------------------------------------- the log */

@@ -8,9 +8,14 @@
  *
  * Wrong passwords are a debt of time. Each adds a minute divided by the limit, and a minute pays a
  * minute off. An address that owes a minute is locked: its passwords are ignored until there is
- * room for one more. So a limit of 20 allows 20 at once, then one every three seconds. A credential
- * that this address has used successfully before is still accepted: one client with an old password
- * must not lock out its neighbors, and a guesser gains nothing.
+ * room for one more. So a limit of 20 allows 20 at once, then one every three seconds.
+ *
+ * One client must not lock out its neighbors, so three things are exempt. A guesser gains nothing
+ * by any of them:
+ * - A right credential that this address has used successfully before is accepted.
+ * - A right credential with the form of an API token (wire/api_token.h) is accepted: 256 random
+ *   bits are not found by guessing. Passwords that people choose do not have this form.
+ * - A wrong credential is counted once. A client that repeats an old password does not guess.
  *
  * Threads: any. One lock for each of HX_PEERS_SHARDS.
  */
@@ -34,7 +39,7 @@ enum {
 	HX_PEERS_BUCKETS = 256, /* of a shard */
 	HX_PEERS_FAILED_MAX = 16 * 1024,
 	HX_PEERS_NAME_SIZE = 64,
-	HX_PEERS_KNOWN_SLOTS = 4096,
+	HX_PEERS_KNOWN_SLOTS = 4096, /* of right credentials, and as many of wrong ones */
 };
 
 /* The things counted; each has its own limit. */
@@ -47,9 +52,17 @@ enum hx_peers_what {
 	HX_PEERS_WHATS,
 };
 
-enum hx_peers_credential {
+enum hx_peers_kind {
 	HX_PEERS_API_TOKEN,
 	HX_PEERS_PASSWORD, /* at the Redis door */
+};
+
+/* A credential that a client sent. */
+struct hx_peers_credential {
+	enum hx_peers_kind kind;
+	struct hapax_bytes name; /* of a user, as sent; of the owner of a right API token */
+	struct hapax_bytes secret;
+	bool is_right;
 };
 
 struct hx_peers_entry;
@@ -79,7 +92,8 @@ struct hx_peers {
 	uint64_t hash_key[2];
 	_Atomic size_t failed_count; /* of all shards */
 	/* Hashes of address and credential, one per slot: a later one replaces it. */
-	_Atomic uint64_t known[HX_PEERS_KNOWN_SLOTS];
+	_Atomic uint64_t right[HX_PEERS_KNOWN_SLOTS]; /* by kind and name */
+	_Atomic uint64_t wrong[HX_PEERS_KNOWN_SLOTS]; /* by kind, name and secret */
 	struct hx_peers_shard shards[HX_PEERS_SHARDS];
 	/* One for each thing counted, then one for wrong passwords. */
 	struct hx_peers_trouble troubles[HX_PEERS_WHATS + 1];
@@ -100,31 +114,14 @@ enum hapax_status hx_peers_take(
 /* Counts one less; it was taken before. */
 void hx_peers_give(struct hx_peers *peers, const char *address, enum hx_peers_what what);
 
-/* A password from address was wrong; max per minute are allowed; 0: no limit. */
-void hx_peers_failed(struct hx_peers *peers, const char *address, uint64_t max, int64_t now_ns);
-
-/* How long passwords from address are still ignored; 0: they are checked. */
-int64_t hx_peers_locked_ns(
-	struct hx_peers *peers, const char *address, uint64_t max, int64_t now_ns);
-
-/* A credential from address was right; name is its owner. Others may replace it. */
-void hx_peers_remember(
-	struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
-	struct hapax_bytes name);
-
-/* Whether it was right from this address before. */
-bool hx_peers_knows(
-	const struct hx_peers *peers, const char *address, enum hx_peers_credential kind,
-	struct hapax_bytes name);
-
-/* A password from address was ignored: for the log. */
-void hx_peers_note_locked(struct hx_peers *peers, const char *address);
-
-/* Whether any password was wrong lately: if not, no address is locked. */
-static inline bool hx_peers_has_failed(const struct hx_peers *peers)
-{
-	return atomic_load_explicit(&peers->failed_count, memory_order_relaxed) != 0;
-}
+/*
+ * Judges a credential from address, and counts it if it is wrong; max per minute are allowed; 0: no
+ * limit. Returns 0 if the client is told whether it is right, else how long the address is still
+ * locked: the credential is ignored, and the answer must not depend on is_right.
+ */
+int64_t hx_peers_judge(
+	struct hx_peers *peers, const char *address, uint64_t max, int64_t now_ns,
+	const struct hx_peers_credential *credential);
 
 /* Logs limits that were reached or are over. Once a second, on the control loop. */
 void hx_peers_watch(struct hx_peers *peers, struct hx_logger *log, int64_t now_ns);

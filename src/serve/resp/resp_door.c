@@ -202,11 +202,6 @@ static bool set_out(struct hx_resp_peer *peer)
 	return true;
 }
 
-static bool has_users(const struct hx_resp_peer *peer)
-{
-	return peer->door->service->options.user_count > 0;
-}
-
 /* The address that wrong passwords count for. */
 static const char *guesser(const struct hx_resp_peer *peer)
 {
@@ -243,32 +238,19 @@ static void tell_refused(struct hx_resp_peer *peer)
 		hx_logger(
 			loop->serve->log, HX_LOGGER_WARN, "Redis authentication failed", fields,
 			peer->client[0] != '\0' ? 3 : 2);
-	/* If no users are configured, there is nothing to guess. */
-	for (unsigned i = 0; i < peer->session.refused && has_users(peer); i++)
-		hx_peers_failed(
-			&loop->serve->peers, guesser(peer), failures_max(peer), hx_clock_mono_ns());
 	peer->session.refused = 0;
-	if (peer->session.locked > 0)
-		hx_peers_note_locked(&loop->serve->peers, guesser(peer));
 	peer->session.locked = 0;
 }
 
-static bool is_locked(void *context, const struct hx_resp_user *user)
+static bool is_locked(
+	void *context, struct hapax_bytes name, struct hapax_bytes password, bool is_right)
 {
 	struct hx_resp_peer *peer = context;
-	struct hx_peers *peers = &peer->door->loop->serve->peers;
-	const char *who = guesser(peer);
+	const struct hx_peers_credential credential = {HX_PEERS_PASSWORD, name, password, is_right};
 
-	/* Count the earlier ones in the same pipeline first. */
-	if (peer->session.refused > 0)
-		tell_refused(peer);
-	if (hx_peers_has_failed(peers) &&
-	    hx_peers_locked_ns(peers, who, failures_max(peer), hx_clock_mono_ns()) > 0 &&
-	    (user == NULL || !hx_peers_knows(peers, who, HX_PEERS_PASSWORD, user->name)))
-		return true;
-	if (user != NULL)
-		hx_peers_remember(peers, who, HX_PEERS_PASSWORD, user->name);
-	return false;
+	return hx_peers_judge(
+		       &peer->door->loop->serve->peers, guesser(peer), failures_max(peer),
+		       hx_clock_mono_ns(), &credential) > 0;
 }
 
 static void tell_starved(struct hx_resp_peer *peer)
