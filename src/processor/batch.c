@@ -23,6 +23,8 @@ static struct hx_batch *take_batch(struct hapax_processor *processor)
 
 	if (batch != NULL) {
 		processor->batches = batch->next;
+		assert(batch->processor == processor);
+		assert(batch->capacity <= KEPT_OPS_MAX);
 		return batch;
 	}
 	batch = hx_alloc_zero(1, sizeof(*batch));
@@ -36,6 +38,9 @@ static struct hx_batch *take_batch(struct hapax_processor *processor)
 
 static void give_batch(struct hx_batch *batch)
 {
+	assert((batch->ops == NULL) == (batch->capacity == 0));
+	/* A batch that is given twice would serve two submits at once. */
+	assert(batch != batch->processor->batches);
 	/* A large batch is rare; do not keep it for the next submit. */
 	if (batch->capacity > KEPT_OPS_MAX) {
 		hx_free(batch->ops);
@@ -51,6 +56,8 @@ static bool make_room(struct hx_batch *batch, size_t count)
 	size_t capacity = batch->capacity == 0 ? 1 : batch->capacity;
 	struct hapax_op *ops;
 
+	assert(count > 0);
+	assert(count <= HX_SUBMIT_OPS_MAX);
 	if (count <= batch->capacity)
 		return true;
 	while (capacity < count)
@@ -68,6 +75,7 @@ void hx_batches_free(struct hapax_processor *processor)
 	while (processor->all_batches != NULL) {
 		struct hx_batch *batch = processor->all_batches;
 
+		assert(batch->processor == processor);
 		processor->all_batches = batch->all_next;
 		hx_free(batch->ops);
 		hx_free(batch);
@@ -79,6 +87,10 @@ static void fill_claim(struct hapax_op *op, struct hx_run_key *key)
 {
 	struct hapax_run *run = key->run;
 
+	assert(run->state == HX_RUN_CLAIMING);
+	assert(!run->is_side_question);
+	/* The run joined its queues before it asks: it misses no turn of them. */
+	assert(key->queue != NULL);
 	op->fingerprint = key->has_fingerprint ? key->fingerprint : NULL;
 	op->attempt_id = run->attempt_id;
 	op->owner = run->owner;
@@ -96,6 +108,10 @@ static void fill_op(struct hapax_op *op, struct hx_run_key *key)
 {
 	struct hapax_run *run = key->run;
 
+	assert(key >= run->keys);
+	assert(key < run->keys + run->key_count);
+	assert(run->question != HAPAX_OP_RENEW || run->is_side_question);
+	assert(run->question != HAPAX_OP_COMPLETE || run->state == HX_RUN_FINISHING);
 	memset(op, 0, sizeof(*op));
 	op->type = run->question;
 	op->context = run;
@@ -118,6 +134,9 @@ static void fill_op(struct hapax_op *op, struct hx_run_key *key)
 
 static void fill_run(struct hx_batch *batch, struct hapax_run *run, int64_t now_ms)
 {
+	assert(run->is_listed);
+	assert(!run->is_asking);
+	assert(batch->count + run->key_count <= batch->capacity);
 	for (size_t i = 0; i < run->key_count; i++) {
 		struct hapax_op *op = &batch->ops[batch->count++];
 
@@ -152,6 +171,7 @@ static struct hx_verdict judge(const struct hapax_op *ops, size_t count)
 {
 	struct hx_verdict verdict = {HAPAX_OK, ops[0].outcome, 0};
 
+	assert(count > 0);
 	for (size_t i = 0; i < count; i++) {
 		enum hapax_outcome outcome = ops[i].outcome;
 
@@ -168,6 +188,7 @@ static struct hx_verdict judge(const struct hapax_op *ops, size_t count)
 			(outcome != HAPAX_OUTCOME_SKIPPED && !is_obstacle(verdict.outcome)))
 			verdict = (struct hx_verdict){HAPAX_OK, outcome, i};
 	}
+	assert(verdict.status != HAPAX_OK || verdict.outcome == ops[verdict.index].outcome);
 	return verdict;
 }
 
@@ -178,6 +199,8 @@ static void answered(
 	const struct hapax_op *op = &ops[verdict.index];
 
 	assert(run->is_asking);
+	assert(!run->is_listed);
+	assert(op->type == run->question);
 	run->is_asking = false;
 	if (verdict.status == HAPAX_ERR_UNCERTAIN)
 		run->is_uncertain = true;
@@ -194,11 +217,16 @@ static void completed(struct hapax_op *ops, size_t count, void *context)
 	struct hx_batch *batch = context;
 	struct hx_pump pump;
 
+	assert(ops == batch->ops);
+	assert(count == batch->count);
 	hx_pump_enter(&pump, batch->processor);
 	for (size_t i = 0; i < count;) {
 		struct hapax_run *run = ops[i].context;
 		size_t key_count = run->key_count;
 
+		/* The operations of a run lie side by side. */
+		assert(run->processor == batch->processor);
+		assert(i + key_count <= count);
 		answered(&pump, run, &ops[i], key_count);
 		i += key_count;
 	}
@@ -209,10 +237,13 @@ static void completed(struct hapax_op *ops, size_t count, void *context)
 /* Answer each run as if the store had returned this status. */
 static void batch_refuse(struct hx_pump *pump, struct hapax_run *list, enum hapax_status status)
 {
+	assert(status != HAPAX_OK);
 	while (list != NULL) {
 		struct hapax_run *run = list;
 		struct hapax_op op = {.type = run->question, .status = status};
 
+		assert(run->is_listed);
+		assert(!run->is_asking);
 		list = run->list_next;
 		run->is_listed = false;
 		run->is_asking = true;
@@ -228,6 +259,7 @@ static struct hapax_run *cut(struct hapax_run *list, size_t *ret_count)
 	struct hapax_run *rest;
 
 	*ret_count = list->key_count;
+	assert(*ret_count > 0);
 	while (last->list_next != NULL &&
 	       *ret_count + last->list_next->key_count <= HX_SUBMIT_OPS_MAX) {
 		last = last->list_next;
@@ -235,6 +267,7 @@ static struct hapax_run *cut(struct hapax_run *list, size_t *ret_count)
 	}
 	rest = last->list_next;
 	last->list_next = NULL;
+	assert(*ret_count <= HX_SUBMIT_OPS_MAX);
 	return rest;
 }
 
@@ -259,6 +292,7 @@ void hx_batch_submit(struct hapax_processor *processor, struct hapax_run *list)
 			batch->count = 0;
 			for (; list != NULL; list = list->list_next)
 				fill_run(batch, list, now_ms);
+			assert(batch->count == count);
 		}
 		hx_pump_leave(&pump);
 		list = rest;

@@ -4,6 +4,7 @@
  *
  * All or none: every step that can fail comes before the first claim is sent.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -46,6 +47,7 @@ static const char *what_is_wrong_with_key(const struct hapax_request_key *key)
 static const struct hapax_request_key *keys_of(
 	const struct hapax_request *request, struct hapax_request_key *one, size_t *ret_count)
 {
+	assert(request->key_count <= KEYS_MAX);
 	if (request->key_count != 0) {
 		*ret_count = request->key_count;
 		return request->keys;
@@ -106,6 +108,8 @@ static enum hapax_status check(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
 			"request %zu has several keys, which %s: cannot claim in one step", index,
 			hapax_store_name(processor->store));
+	assert(ret_request->size <= sizeof(*ret_request));
+	assert(ret_options->size == sizeof(*ret_options));
 	return HAPAX_OK;
 }
 
@@ -132,6 +136,9 @@ static enum hapax_status prepare(
 		owner.size = HX_OWNER_SIZE_MAX;
 	run->options = *options;
 	run->step = request->step;
+	/* A run from the pool brings nothing of its last use. */
+	assert(run->steps == 0);
+	assert(!run->is_telling);
 	run->context = request->context;
 	status = hx_run_fill(run, keys, owner, err);
 	for (size_t i = 0; i < run->key_count && status == HAPAX_OK; i++) {
@@ -139,6 +146,7 @@ static enum hapax_status prepare(
 			status = hx_error_set(
 				err, HAPAX_ERR_NO_MEMORY, 0, "out of memory; nothing was begun");
 	}
+	assert(status != HAPAX_OK || run->owner.size == owner.size);
 	*ret_run = run;
 	return status;
 }
@@ -148,6 +156,10 @@ static void take_back(struct hapax_processor *processor, struct hapax_run *list)
 	while (list != NULL) {
 		struct hapax_run *run = list;
 
+		/* Nothing was asked or reported: the run can go without a step. */
+		assert(run->processor == processor);
+		assert(!run->is_listed);
+		assert(run->steps == 0);
 		list = run->list_next;
 		for (size_t i = 0; i < run->key_count; i++)
 			hx_key_queues_quit(&processor->queues, &processor->timers, &run->keys[i]);
@@ -157,6 +169,9 @@ static void take_back(struct hapax_processor *processor, struct hapax_run *list)
 
 static void set_off(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
+	assert(run->processor == pump->processor);
+	assert(run->state == HX_RUN_CLAIMING);
+	assert(run->sequence <= pump->processor->sequence);
 	if (run->key_count == 0) {
 		run->state = HX_RUN_RUNNING;
 		run->attempt = 1;
@@ -170,6 +185,7 @@ static void set_off(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 	run->wait_ends_ms = hx_time_after(now_ms, run->options.wait_ms);
 	if (!hx_claim_attach(pump, run, now_ms))
 		hx_claim_ask(pump, run, now_ms);
+	assert(run->is_listed == (run->state == HX_RUN_CLAIMING));
 }
 
 /* Start with the early claim. No run can have waited for this answer: the run holds the key. */
@@ -178,11 +194,18 @@ static void take_over(
 {
 	struct hx_verdict verdict = {HAPAX_OK, HAPAX_OUTCOME_ACQUIRED, 0};
 
+	assert(run->key_count == 1);
+	assert(claim->op->type == HAPAX_OP_CLAIM);
+	assert(claim->op->status == HAPAX_OK);
+	assert(claim->op->outcome == HAPAX_OUTCOME_ACQUIRED);
 	run->state = HX_RUN_CLAIMING;
 	run->question = HAPAX_OP_CLAIM;
 	run->sent_ms = claim->sent_ms;
 	memcpy(run->attempt_id, claim->op->attempt_id, sizeof(run->attempt_id));
 	hx_claim_answered(pump, run, verdict, claim->op);
+	assert(run->state == HX_RUN_RUNNING);
+	assert(run->token == claim->op->token);
+	assert(run->keys[0].queue->holder == run);
 }
 
 /* Locks: the mutex is held. *ret_list has the runs in the order of the requests. */
@@ -208,8 +231,10 @@ static enum hapax_status prepare_all(
 		*last = run;
 		last = &run->list_next;
 	}
-	if (status == HAPAX_OK)
+	if (status == HAPAX_OK) {
+		assert((*ret_list == NULL) == (count == 0));
 		return HAPAX_OK;
+	}
 	take_back(processor, *ret_list);
 	return status;
 }
@@ -227,6 +252,8 @@ static enum hapax_status begin(
 	if (processor == NULL || (requests == NULL && count != 0))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "a processor and requests are needed");
+	/* An early claim belongs to one request. */
+	assert(claim == NULL || count == 1);
 	now_ms = hx_processor_now(processor);
 	hx_pump_enter(&pump, processor);
 	status = prepare_all(processor, requests, count, origin, &list, err);
@@ -282,7 +309,10 @@ void hapax_processor_leave(
 	member = queue == NULL ? NULL : queue->members;
 	while (member != NULL && (member->run->context != context || !member->run->has_waited))
 		member = member->member_next;
-	if (member != NULL)
+	if (member != NULL) {
+		assert(member->queue == queue);
+		assert(member->run->processor == processor);
 		hx_claim_leave(&pump, member->run);
+	}
 	hx_pump_leave(&pump);
 }

@@ -36,6 +36,9 @@ int64_t hx_claim_repeat_after(struct hapax_run *run, int64_t bound_ms)
 {
 	enum { FIRST_MS = 10 };
 
+	/* Only an answered question is repeated, and with the attempt_id that it had. */
+	assert(!run->is_asking);
+	assert(!run->is_listed);
 	run->processor->stats.repeated++;
 	return hx_backoff(
 		FIRST_MS, bound_ms > 0 ? bound_ms : 1, run->repeats++,
@@ -46,6 +49,11 @@ void hx_claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
 	const struct hapax_processor_options *options = &run->processor->options;
 
+	assert(run->key_count > 0);
+	assert(run->state == HX_RUN_CLAIMING || run->state == HX_RUN_WAITING);
+	/* It has stepped out of the queue in which it waited. */
+	assert(run->wait_back == NULL);
+	assert(run->wait_next == NULL);
 	hx_processor_attempt_id(run->processor, run->attempt_id);
 	run->state = HX_RUN_CLAIMING;
 	run->question = HAPAX_OP_CLAIM;
@@ -56,11 +64,16 @@ void hx_claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 	run->give_up_at_ms = hx_time_after(now_ms, options->timeout_ms);
 	hx_pump_ask(pump, run);
 	hx_run_arm(run);
+	/* The answer comes, and needs no timer. */
+	assert(run->timer.place == 0);
 }
 
 /* Take the run out of the queue and let it claim. */
 static void wake(struct hx_pump *pump, struct hx_key_queue *queue, struct hapax_run *run)
 {
+	assert(run->state == HX_RUN_WAITING);
+	assert(run->keys[run->wait_index].queue == queue);
+	assert(run->processor->stats.waiting > 0);
 	hx_key_queue_step_out(queue, run);
 	run->processor->stats.waiting--;
 	hx_claim_ask(pump, run, hx_processor_now(run->processor));
@@ -72,9 +85,11 @@ void hx_key_queue_wake_one(struct hx_pump *pump, struct hx_key_queue *queue)
 
 	if (run == NULL || queue->scout != NULL)
 		return;
+	assert(run->sequence <= queue->last->sequence);
 	hx_timer_clear(&pump->processor->timers, &queue->timer);
 	queue->scout = run;
 	wake(pump, queue, run);
+	hx_key_queue_assert(queue);
 }
 
 void hx_key_queue_wake_all(struct hx_pump *pump, struct hx_key_queue *queue)
@@ -84,6 +99,7 @@ void hx_key_queue_wake_all(struct hx_pump *pump, struct hx_key_queue *queue)
 		pump->processor->stats.woken++;
 		wake(pump, queue, queue->first);
 	}
+	assert(queue->last == NULL);
 }
 
 void hx_key_queue_watch(struct hx_pump *pump, struct hx_key_queue *queue, int64_t at_ms)
@@ -92,10 +108,13 @@ void hx_key_queue_watch(struct hx_pump *pump, struct hx_key_queue *queue, int64_
 		return;
 	if (queue->timer.place == 0 || at_ms < queue->timer.at)
 		hx_timer_set(&pump->processor->timers, &queue->timer, at_ms);
+	assert(queue->timer.at <= at_ms);
 }
 
 void hx_key_queue_due(struct hx_pump *pump, struct hx_key_queue *queue)
 {
+	assert(queue->timer.place == 0);
+	assert(queue->members->run->processor == pump->processor);
 	if (queue->holder != NULL || queue->scout != NULL || queue->first == NULL)
 		return;
 	pump->processor->stats.polled++;
@@ -110,11 +129,16 @@ static int64_t next_look(const struct hapax_processor *processor, int64_t lease_
 	/* One more than is left: the store's milliseconds and ours do not end together. */
 	if (lease_left_ms > 0 && lease_left_ms < span_ms)
 		span_ms = lease_left_ms + 1;
+	/* Looking again at once would be a busy loop. */
+	assert(span_ms > 0);
+	assert(span_ms <= processor->options.poll_ms);
 	return hx_time_after(hx_processor_now(processor), span_ms);
 }
 
 void hx_claim_part(struct hx_pump *pump, struct hapax_run *run, enum hx_parting parting)
 {
+	assert(run->key_count > 0);
+	assert(run->state == HX_RUN_RUNNING || run->state == HX_RUN_FINISHING);
 	for (size_t i = 0; i < run->key_count; i++) {
 		struct hx_key_queue *queue = run->keys[i].queue;
 
@@ -131,6 +155,11 @@ void hx_claim_part(struct hx_pump *pump, struct hapax_run *run, enum hx_parting 
 			hx_key_queue_watch(
 				pump, queue, hx_time_after(hx_processor_now(run->processor), 1));
 		}
+		/* A settled key leaves nobody waiting; otherwise the waiters have a scout or timer. */
+		assert(parting != HX_PARTING_SETTLED || queue->first == NULL);
+		assert(queue->first == NULL || queue->holder != NULL || queue->scout != NULL ||
+		       queue->timer.place != 0);
+		hx_key_queue_assert(queue);
 	}
 }
 
@@ -146,6 +175,7 @@ static void return_scout(
 
 		if (queue->scout != run)
 			continue;
+		assert(run->state == HX_RUN_CLAIMING);
 		queue->scout = NULL;
 		if (queue != decided)
 			hx_key_queue_wake_one(pump, queue);
@@ -167,6 +197,9 @@ static void note(struct hapax_run *run, const struct hapax_op *op, size_t index)
 	struct hapax_answer *answer = &run->answer;
 	const struct hx_run_key *key = &run->keys[index];
 
+	assert(index < run->key_count);
+	assert(key->index < run->key_count);
+	assert(key->run == run);
 	answer->outcome = op->outcome;
 	answer->token = op->token;
 	memset(answer->attempt_id, 0, sizeof(answer->attempt_id));
@@ -188,6 +221,9 @@ static void failed(struct hx_pump *pump, struct hapax_run *run, enum hapax_statu
 
 static void acquired(struct hx_pump *pump, struct hapax_run *run)
 {
+	assert(run->answer.outcome == HAPAX_OUTCOME_ACQUIRED);
+	/* A step of an earlier claim would be reported with the token of this one. */
+	assert((run->steps & hx_step_bit(HAPAX_STEP_RUN)) == 0);
 	run->token = run->answer.token;
 	run->attempt = run->answer.attempt;
 	memcpy(run->answer.attempt_id, run->attempt_id, sizeof(run->attempt_id));
@@ -210,6 +246,7 @@ static void acquired(struct hx_pump *pump, struct hapax_run *run)
 	pump->processor->stats.running++;
 	hx_run_arm(run);
 	hx_pump_tell(pump, run, HAPAX_STEP_RUN);
+	hx_run_assert(run);
 }
 
 /*
@@ -219,6 +256,9 @@ static void acquired(struct hx_pump *pump, struct hapax_run *run)
  */
 static void ask_again(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
+	assert(run->state == HX_RUN_RUNNING);
+	assert(!run->has_left);
+	assert(pump->processor->stats.running > 0);
 	hx_claim_part(pump, run, HX_PARTING_LOST);
 	pump->processor->stats.running--;
 	pump->processor->stats.late++;
@@ -244,7 +284,12 @@ bool hx_claim_is_good(struct hx_pump *pump, struct hapax_run *run)
 {
 	int64_t now_ms;
 
-	assert(run->state == HX_RUN_RUNNING && !run->is_asking && !run->is_listed);
+	assert(run->state == HX_RUN_RUNNING);
+	assert(!run->is_asking);
+	assert(!run->is_listed);
+	/* The step was taken from the list and is not reported yet. */
+	assert(run->is_telling);
+	assert((run->steps & hx_step_bit(HAPAX_STEP_RUN)) == 0);
 	if (!run->processor->has_lease || run->key_count == 0)
 		return true;
 	now_ms = hx_processor_now(run->processor);
@@ -262,6 +307,9 @@ static void stand_in_line(struct hx_pump *pump, struct hapax_run *run, size_t in
 {
 	struct hx_key_queue *queue = run->keys[index].queue;
 
+	assert(index < run->key_count);
+	assert(run->state == HX_RUN_CLAIMING);
+	assert(run->answer.outcome == HAPAX_OUTCOME_IN_PROGRESS);
 	run->state = HX_RUN_WAITING;
 	run->wait_index = index;
 	hx_key_queue_wait(queue, run);
@@ -274,6 +322,8 @@ static void stand_in_line(struct hx_pump *pump, struct hapax_run *run, size_t in
 		hx_pump_tell(pump, run, HAPAX_STEP_WAIT);
 	}
 	hx_key_queue_watch(pump, queue, next_look(run->processor, run->answer.lease_left_ms));
+	hx_run_assert(run);
+	hx_key_queue_assert(queue);
 }
 
 static void in_progress(struct hx_pump *pump, struct hapax_run *run, size_t index)
@@ -282,6 +332,8 @@ static void in_progress(struct hx_pump *pump, struct hapax_run *run, size_t inde
 	int64_t now_ms = hx_processor_now(run->processor);
 	bool may_wait = !run->has_left && now_ms < run->wait_ends_ms;
 
+	/* The turns of a queue only rise. */
+	assert(run->keys[index].turns_seen <= queue->turns);
 	run->answer.outcome = HAPAX_OUTCOME_IN_PROGRESS;
 	if (may_wait && queue->turns != run->keys[index].turns_seen) {
 		/* It remains the scout of its queue. */
@@ -303,6 +355,9 @@ static void settled(struct hx_pump *pump, struct hapax_run *run, size_t index)
 {
 	struct hx_key_queue *queue = run->keys[index].queue;
 
+	assert(queue->holder != run);
+	/* A bare claim has no result to replay. */
+	assert(!run->is_bare || run->answer.outcome == HAPAX_OUTCOME_PARKED);
 	if (run->answer.outcome == HAPAX_OUTCOME_REPLAY) {
 		run->answer.result = run->keys[index].record.result;
 		run->answer.original_token = run->keys[index].record.token;
@@ -317,6 +372,8 @@ static void unreadable(struct hx_pump *pump, struct hapax_run *run, size_t index
 {
 	struct hx_key_queue *queue = run->keys[index].queue;
 
+	assert(run->is_bare);
+	assert(run->answer.outcome == HAPAX_OUTCOME_REPLAY);
 	run->answer.outcome = HAPAX_OUTCOME_NONE;
 	run->answer.flags |= HAPAX_ANSWER_UNREADABLE;
 	return_scout(pump, run, queue);
@@ -328,6 +385,7 @@ static void mismatched(struct hx_pump *pump, struct hapax_run *run, size_t index
 {
 	enum hapax_state state = run->keys[index].record.state;
 
+	assert(run->answer.outcome == HAPAX_OUTCOME_MISMATCH);
 	if (run->options.on_mismatch == HAPAX_ON_MISMATCH_REJECT) {
 		/* A caller must not see the owner and error of a different payload. */
 		run->answer.owner = hx_bytes(NULL, 0);
@@ -353,6 +411,8 @@ static void mismatched(struct hx_pump *pump, struct hapax_run *run, size_t index
  */
 static void ask_bare(struct hx_pump *pump, struct hapax_run *run)
 {
+	assert(!run->is_bare);
+	assert(run->state == HX_RUN_CLAIMING);
 	for (size_t i = 0; i < run->key_count; i++)
 		memset(&run->keys[i].record, 0, sizeof(run->keys[i].record));
 	run->is_bare = true;
@@ -364,6 +424,9 @@ static void failed(struct hx_pump *pump, struct hapax_run *run, enum hapax_statu
 {
 	int64_t now_ms = hx_processor_now(run->processor);
 
+	assert(status != HAPAX_OK);
+	assert(run->state == HX_RUN_CLAIMING);
+	assert(!run->is_asking);
 	if (status == HAPAX_ERR_CORRUPT && !run->is_bare && !run->has_left) {
 		ask_bare(pump, run);
 		return;
@@ -394,6 +457,9 @@ void hx_claim_answered(
 	const struct hapax_op *op)
 {
 	assert(run->state == HX_RUN_CLAIMING);
+	assert(!run->is_asking);
+	assert(verdict.index < run->key_count);
+	assert(verdict.status != HAPAX_OK || verdict.outcome == op->outcome);
 	if (verdict.status != HAPAX_OK) {
 		failed(pump, run, verdict.status);
 		return;
@@ -428,6 +494,9 @@ void hx_claim_answered(
 
 static bool is_same_payload(const struct hx_run_key *a, const struct hx_run_key *b)
 {
+	/* Both are in the queue of one key. */
+	assert(a->queue == b->queue);
+	assert(a->run != b->run);
 	return !a->has_fingerprint || !b->has_fingerprint ||
 		memcmp(a->fingerprint, b->fingerprint, sizeof(a->fingerprint)) == 0;
 }
@@ -442,6 +511,7 @@ bool hx_claim_attach(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms
 	if (holder == NULL || holder->key_count != 1 || run->key_count != 1 ||
 	    now_ms >= run->wait_ends_ms || !is_same_payload(&run->keys[0], &holder->keys[0]))
 		return false;
+	assert(holder->state == HX_RUN_RUNNING || holder->state == HX_RUN_FINISHING);
 	answer->outcome = HAPAX_OUTCOME_IN_PROGRESS;
 	answer->attempt = holder->attempt;
 	answer->first_seen_ms = holder->answer.first_seen_ms;
@@ -454,6 +524,9 @@ bool hx_claim_attach(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms
 
 static void stop_waiting(struct hx_pump *pump, struct hapax_run *run)
 {
+	assert(run->state == HX_RUN_WAITING);
+	assert(run->wait_index < run->key_count);
+	assert(run->processor->stats.waiting > 0);
 	hx_key_queue_step_out(run->keys[run->wait_index].queue, run);
 	run->processor->stats.waiting--;
 	hx_run_end(pump, run, HAPAX_OK);
@@ -461,6 +534,10 @@ static void stop_waiting(struct hx_pump *pump, struct hapax_run *run)
 
 void hx_claim_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
+	assert(run->state == HX_RUN_CLAIMING || run->state == HX_RUN_WAITING);
+	/* A run that has an answer to come has no timer. */
+	assert(!run->is_asking);
+	assert(run->timer.place == 0);
 	if (run->state == HX_RUN_WAITING && now_ms >= run->wait_ends_ms)
 		stop_waiting(pump, run);
 	else if (run->state == HX_RUN_CLAIMING && now_ms >= run->repeat_at_ms && !run->is_listed)
@@ -481,6 +558,8 @@ void hx_claim_leave(struct hx_pump *pump, struct hapax_run *run)
 	} else if (
 		run->state == HX_RUN_RUNNING && (run->steps & hx_step_bit(HAPAX_STEP_RUN)) != 0) {
 		/* It has the claim, but RUN is not reported yet: drop that step. */
+		assert(run->is_telling);
+		assert(run->processor->stats.running > 0);
 		run->has_left = true;
 		run->steps = 0;
 		run->processor->stats.running--;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "processor/direct.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include <hapax/ext/store_ops.h>
@@ -25,6 +26,8 @@ static void fill(
 {
 	struct hapax_op *op = &direct->op;
 
+	assert(request->key_count == 0);
+	assert(options->lease_ms > 0);
 	hx_processor_attempt_id(processor, direct->attempt_id);
 	memset(op, 0, sizeof(*op));
 	memset(&direct->record, 0, sizeof(direct->record));
@@ -50,6 +53,7 @@ static void fill(
 static enum hapax_outcome outcome_of(
 	const struct hx_direct *direct, const struct hapax_run_options *options)
 {
+	assert(direct->op.status == HAPAX_OK);
 	if (direct->op.outcome != HAPAX_OUTCOME_MISMATCH ||
 	    options->on_mismatch == HAPAX_ON_MISMATCH_REJECT)
 		return direct->op.outcome;
@@ -64,6 +68,9 @@ static void answer_from(
 {
 	const struct hapax_op *op = &direct->op;
 
+	/* Whoever may run begins a run: an answer alone would leave the claim to lapse. */
+	assert(op->outcome != HAPAX_OUTCOME_ACQUIRED);
+	assert(outcome == op->outcome || op->outcome == HAPAX_OUTCOME_MISMATCH);
 	*answer = (struct hapax_answer)HAPAX_ANSWER_INIT;
 	answer->outcome = outcome;
 	answer->flags = op->unverified ? HAPAX_ANSWER_UNVERIFIED : 0;
@@ -97,6 +104,7 @@ static void report(
 
 	if (processor->options.decided == NULL)
 		return;
+	assert(answer->outcome != HAPAX_OUTCOME_ACQUIRED);
 	if (origin != NULL) {
 		decided.shadow = origin->shadow;
 		decided.event = origin->event;
@@ -106,6 +114,7 @@ static void report(
 
 static void ignore(struct hapax_op *ops, size_t count, void *context)
 {
+	assert(count == 1);
 	(void)ops;
 	(void)count;
 	(void)context;
@@ -153,6 +162,9 @@ void hx_direct_release(struct hapax_processor *processor, const struct hx_direct
 		.error = HX_BYTES_LIT("out of memory"),
 	};
 
+	assert(direct->op.status == HAPAX_OK);
+	assert(direct->op.outcome == HAPAX_OUTCOME_ACQUIRED);
+	assert(direct->claim.op == &direct->op);
 	/* If the release fails, too, the lease lapses. */
 	hapax_store_submit(processor->store, &op, 1, (struct hapax_completion){ignore, NULL});
 }

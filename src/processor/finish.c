@@ -23,6 +23,8 @@
 
 static enum hapax_op_type question_of(const struct hapax_run *run)
 {
+	assert(run->state == HX_RUN_FINISHING);
+	assert(run->key_count > 0);
 	switch (run->answer.run_outcome) {
 	case HAPAX_RUN_OK:
 	case HAPAX_RUN_DEFINITIVE: return HAPAX_OP_COMPLETE;
@@ -37,6 +39,11 @@ static enum hapax_op_type question_of(const struct hapax_run *run)
 
 void hx_finish_ask(struct hx_pump *pump, struct hapax_run *run)
 {
+	assert(run->key_count > 0);
+	/* Only a run that left goes from CLAIMING to FINISHING. */
+	assert(run->state == HX_RUN_RUNNING || run->state == HX_RUN_FINISHING || run->has_left);
+	assert(run->state != HX_RUN_WAITING);
+	assert(run->state != HX_RUN_ENDED);
 	run->state = HX_RUN_FINISHING;
 	hx_run_arm(run);
 	/*
@@ -45,16 +52,21 @@ void hx_finish_ask(struct hx_pump *pump, struct hapax_run *run)
 	 */
 	if (run->is_asking || run->is_listed)
 		return;
+	assert(!run->is_side_question);
 	run->question = question_of(run);
 	run->is_uncertain = false;
 	run->repeats = 0;
 	hx_pump_ask(pump, run);
+	hx_run_assert(run);
 }
 
 void hx_finish_give_back(struct hx_pump *pump, struct hapax_run *run)
 {
 	static const char why[] = "the caller did not wait for it";
 
+	assert(run->has_left);
+	/* The work has not begun, and does not begin any more. */
+	assert((run->steps & hx_step_bit(HAPAX_STEP_RUN)) == 0);
 	run->answer.run_outcome = HAPAX_RUN_TRANSIENT;
 	hx_buf_clear(&run->error);
 	(void)hx_buf_append(&run->error, why, sizeof(why) - 1);
@@ -65,20 +77,31 @@ void hx_run_end(struct hx_pump *pump, struct hapax_run *run, enum hapax_status s
 {
 	struct hapax_processor *processor = run->processor;
 
+	assert(run->state != HX_RUN_ENDED);
+	assert(!run->is_asking);
+	assert(!run->is_listed);
+	assert(run->wait_back == NULL);
+	assert(run->wait_next == NULL);
 	run->state = HX_RUN_ENDED;
 	run->answer.status = status;
 	hx_run_arm(run);
 	for (size_t i = 0; i < run->key_count; i++) {
-		assert(run->keys[i].queue->holder != run && run->keys[i].queue->scout != run);
+		assert(run->keys[i].queue->holder != run);
+		assert(run->keys[i].queue->scout != run);
 		hx_key_queues_quit(&processor->queues, &processor->timers, &run->keys[i]);
 	}
 	hx_pump_tell(pump, run, HAPAX_STEP_END);
+	assert(run->steps == hx_step_bit(HAPAX_STEP_END));
+	assert(run->timer.place == 0);
 }
 
 static void end(
 	struct hx_pump *pump, struct hapax_run *run, enum hx_parting parting,
 	enum hapax_status status)
 {
+	assert(run->state == HX_RUN_FINISHING);
+	/* The key is free or settled only if the store said so. */
+	assert(status == HAPAX_OK || parting == HX_PARTING_LOST);
 	status = hx_final_status(run, status);
 	hx_claim_part(pump, run, parting);
 	if (run->has_left) {
@@ -100,6 +123,11 @@ void hx_finish_answered(
 	int64_t now_ms;
 
 	assert(run->state == HX_RUN_FINISHING);
+	assert(!run->is_asking);
+	assert(!run->is_side_question);
+	assert(verdict.index < run->key_count);
+	/* A result never becomes a release (C6): repetitions ask the same. */
+	assert(run->question == question_of(run));
 	if (verdict.status == HAPAX_OK) {
 		run->answer.expires_ms = op->expires_ms;
 		end(pump, run,
@@ -123,6 +151,8 @@ void hx_finish_answered(
 
 void hx_finish_due(struct hx_pump *pump, struct hapax_run *run)
 {
+	assert(run->state == HX_RUN_FINISHING);
+	assert(run->timer.place == 0);
 	if (!run->is_asking && !run->is_listed)
 		hx_pump_ask(pump, run);
 }
@@ -143,6 +173,8 @@ static void take_result(struct hapax_run *run, const struct hapax_result *result
 		run->result.omitted_bytes = run->result.body.size;
 		run->result.body = hx_bytes(NULL, 0);
 	}
+	assert(run->result.omitted_bytes == 0 || run->result.body.size == 0);
+	assert(run->result.body.size <= run->answer.result.body.size);
 }
 
 static bool is_done(enum hapax_run_outcome outcome)
@@ -155,6 +187,9 @@ static void finish(struct hx_pump *pump, const struct hapax_finish *finish)
 	struct hapax_run *run = finish->run;
 	struct hapax_bytes error = finish->error;
 
+	assert(run->state == HX_RUN_RUNNING);
+	assert(!run->is_named);
+	assert(run->processor->stats.running > 0);
 	run->answer.run_outcome = finish->outcome;
 	run->processor->stats.running--;
 	if (is_done(finish->outcome)) {
@@ -171,6 +206,7 @@ static void finish(struct hx_pump *pump, const struct hapax_finish *finish)
 		hx_run_end(pump, run, HAPAX_OK);
 	else
 		hx_finish_ask(pump, run);
+	assert(run->state == (run->key_count == 0 ? HX_RUN_ENDED : HX_RUN_FINISHING));
 }
 
 static bool result_is_valid(const struct hapax_result *result)
@@ -224,6 +260,7 @@ enum hapax_status hapax_run_finish_all(
 		else
 			finishes[named++].run->is_named = true;
 	}
+	assert((status == HAPAX_OK) == (named == count));
 	for (size_t i = 0; i < named; i++)
 		finishes[i].run->is_named = false;
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++)

@@ -29,6 +29,7 @@ static struct hapax_bytes hapax_process_keep(struct hapax_buf *buf, struct hapax
 {
 	size_t place = buf->size;
 
+	assert(bytes.size <= buf->capacity - buf->size);
 	if (bytes.size == 0 || hx_buf_append(buf, bytes.data, bytes.size) != HAPAX_OK)
 		return hx_bytes(NULL, 0);
 	return hx_bytes(buf->data + place, bytes.size);
@@ -59,6 +60,8 @@ static void keep_answer(struct hapax_call *call, const struct hapax_answer *answ
 	kept->error = hapax_process_keep(call->buf, answer->error);
 	kept->result.headers = hapax_process_keep(call->buf, answer->result.headers);
 	kept->result.body = hapax_process_keep(call->buf, answer->result.body);
+	assert(kept->error.size == answer->error.size);
+	assert(kept->result.body.size == answer->result.body.size);
 }
 
 static void told(
@@ -67,13 +70,18 @@ static void told(
 {
 	struct hapax_call *call = context;
 
+	/* END is the last step: the caller may be gone after it. */
+	assert(!call->is_over);
 	switch (step) {
 	case HAPAX_STEP_RUN:
+		assert(call->run == NULL);
 		call->run = run;
 		hx_event_set(&call->decided);
 		return;
 	case HAPAX_STEP_FENCED: atomic_store(&call->is_fenced, true); return;
 	case HAPAX_STEP_END:
+		assert(call->run == NULL || call->run == run);
+		assert(run->state == HX_RUN_ENDED);
 		keep_answer(call, answer);
 		/* The call may be gone as soon as its event is set. */
 		if (call->run != NULL) {
@@ -95,6 +103,7 @@ static void fill_work(struct hapax_call *call, const struct hx_run_origin *origi
 	struct hapax_work *work = &call->work;
 	const struct hapax_run *run = call->run;
 
+	assert(run->context == call);
 	memset(work, 0, sizeof(*work));
 	if (run->key_count > 0) {
 		work->tenant = run->keys[0].tenant;
@@ -115,6 +124,7 @@ static void work(
 	enum hapax_run_outcome outcome;
 	struct hapax_error err;
 
+	assert(!call->is_over);
 	fill_work(call, origin);
 	outcome = hx_tx_handle(call->tx, &call->work, handler, context);
 	if ((unsigned)outcome > HAPAX_RUN_AMBIGUOUS)
@@ -131,6 +141,7 @@ static void work(
 	 */
 	memset(&call->work.result, 0, sizeof(call->work.result));
 	call->work.error = hx_bytes(NULL, 0);
+	assert((unsigned)outcome <= HAPAX_RUN_AMBIGUOUS);
 	if (hapax_run_finish(call->run, outcome, NULL, hx_bytes(NULL, 0), &err) != HAPAX_OK)
 		assert(false && "a run that was told RUN can be finished");
 }
@@ -146,6 +157,8 @@ static enum hapax_status start_again(
 {
 	struct hapax_error unused;
 
+	assert(call->run->context == call);
+	assert(!call->is_over);
 	if (hapax_run_finish(
 		    call->run, HAPAX_RUN_TRANSIENT, NULL,
 		    HX_BYTES_LIT("its lease was over before it began"), &unused) != HAPAX_OK)
@@ -175,6 +188,8 @@ static enum hapax_status wait_for_turn(
 		if (status == HAPAX_OK)
 			hx_event_wait(&call->decided);
 	}
+	/* Exactly one of the two: the run may begin, or it has ended without RUN. */
+	assert(status != HAPAX_OK || call->is_over == (call->run == NULL));
 	return status;
 }
 
@@ -183,6 +198,7 @@ static enum hapax_status describe_failure(const struct hapax_call *call, struct 
 	const struct hapax_answer *answer = &call->answer;
 	const char *text = "nothing ran";
 
+	assert(answer->status != HAPAX_OK);
 	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED) {
 		if (call->tx->store != NULL)
 			text = "the work was undone, because its result could not be kept";
@@ -206,6 +222,8 @@ static void hand_out(const struct hapax_call *call, struct hapax_answer *answer)
 	if (answer == NULL)
 		return;
 	size = answer->size;
+	assert(size >= sizeof(answer->size));
+	assert(size <= sizeof(call->answer));
 	memcpy(answer, &call->answer, size);
 	answer->size = size;
 }
@@ -244,6 +262,8 @@ static enum hapax_status start(
 {
 	enum hapax_status status = HAPAX_OK;
 
+	assert(request->size == sizeof(*request));
+	assert(direct == NULL || direct->claim.op == &direct->op);
 	/* A shared transaction has no timers, but steps that wait for a tick need one. */
 	if (processor->options.wake == NULL &&
 	    (processor->has_lease ||
@@ -288,6 +308,8 @@ enum hapax_status hx_processor_process(
 		return conclude(&call, answer, err);
 	if (buf != NULL)
 		hx_buf_clear(buf);
+	/* A direct claim would lie before the savepoint, which could not undo it. */
+	assert(directly == HX_DIRECTLY_NOT || processor->has_lease);
 	status = hx_tx_begin(&tx, processor->store, err);
 	if (status != HAPAX_OK) {
 		call.answer = (struct hapax_answer)HAPAX_ANSWER_INIT;
@@ -340,6 +362,7 @@ enum hapax_run_outcome hapax_work_fail(
 	if (size >= HAPAX_ERROR_MESSAGE_SIZE)
 		size = HAPAX_ERROR_MESSAGE_SIZE - 1;
 	work->error = hx_bytes(error, size < 0 ? 0 : (size_t)size);
+	assert(work->error.size < HAPAX_ERROR_MESSAGE_SIZE);
 	return outcome;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "processor/http_status.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 #include "base/macros.h"
@@ -25,9 +26,12 @@ static const struct {
 enum hapax_run_outcome hx_http_status_outcome(
 	enum hx_http_status_of of, const signed char *own, unsigned status)
 {
+	assert((unsigned)of < HX_COUNT(rows[0].outcome));
 	if (own != NULL && status >= HX_HTTP_STATUS_MIN && status <= HX_HTTP_STATUS_MAX &&
-	    own[status - HX_HTTP_STATUS_MIN] >= 0)
+	    own[status - HX_HTTP_STATUS_MIN] >= 0) {
+		assert(own[status - HX_HTTP_STATUS_MIN] <= HAPAX_RUN_AMBIGUOUS);
 		return (enum hapax_run_outcome)own[status - HX_HTTP_STATUS_MIN];
+	}
 	for (size_t i = 0; i < HX_COUNT(rows); i++) {
 		if (status >= rows[i].from && status <= rows[i].to)
 			return rows[i].outcome[of];

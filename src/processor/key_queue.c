@@ -15,6 +15,46 @@ enum {
 	SPARE_MAX = 4096,
 };
 
+void hx_key_queue_assert(const struct hx_key_queue *queue)
+{
+	const struct hapax_run *holder = queue->holder;
+
+	/* The queue borrows the text of its first member. */
+	assert(queue->members != NULL);
+	assert(queue->members->queue == queue);
+	assert(queue->members->member_back == NULL);
+	/* (1) */
+	assert((queue->first == NULL) == (queue->last == NULL));
+	if (queue->first != NULL) {
+		assert(queue->first->wait_back == NULL);
+		assert(queue->last->wait_next == NULL);
+		assert(queue->first->sequence <= queue->last->sequence);
+		assert(queue->first->state == HX_RUN_WAITING);
+		assert(queue->last->state == HX_RUN_WAITING);
+	}
+	/* (2) */
+	if (holder != NULL) {
+		assert(holder->state == HX_RUN_RUNNING || holder->state == HX_RUN_FINISHING);
+		assert(!holder->is_fenced);
+		assert(!holder->is_lapsed);
+		assert(!holder->is_parked);
+	}
+	/* (3) */
+	assert(queue->scout == NULL || queue->scout->state == HX_RUN_CLAIMING);
+	/* The end of the holder, or the scout's answer, wakes the waiters. */
+	assert(queue->timer.place == 0 || (holder == NULL && queue->scout == NULL));
+	assert(queue->timer.context == NULL);
+}
+
+void hx_key_queues_assert(const struct hx_key_queues *queues)
+{
+	assert((queues->bucket_count & (queues->bucket_count - 1)) == 0);
+	assert((queues->buckets == NULL) == (queues->bucket_count == 0));
+	assert(queues->count == 0 || queues->buckets != NULL);
+	assert(queues->spare_count <= SPARE_MAX);
+	assert((queues->spare == NULL) == (queues->spare_count == 0));
+}
+
 uint64_t hx_key_queues_hash(const struct hx_key_queues *queues, const struct hx_run_key *key)
 {
 	uint64_t hash = hx_siphash13(queues->hash_key, key->key.data, key->key.size);
@@ -33,6 +73,7 @@ static bool is_same(const struct hx_run_key *a, const struct hx_run_key *b)
 
 static struct hx_key_queue **bucket_of(const struct hx_key_queues *queues, uint64_t hash)
 {
+	assert(queues->bucket_count > 0);
 	return &queues->buckets[hash & (queues->bucket_count - 1)];
 }
 
@@ -62,6 +103,8 @@ static bool grow(struct hx_key_queues *queues)
 		}
 	}
 	hx_free(old);
+	hx_key_queues_assert(queues);
+	assert(queues->count < queues->bucket_count);
 	return true;
 }
 
@@ -70,6 +113,8 @@ static struct hx_key_queue *take_spare(struct hx_key_queues *queues, struct hx_t
 	struct hx_key_queue *queue = queues->spare;
 
 	if (queue != NULL) {
+		assert(queues->spare_count > 0);
+		assert(queue->members == NULL);
 		queues->spare = queue->next;
 		queues->spare_count--;
 		return queue;
@@ -96,6 +141,7 @@ static void free_chain(struct hx_key_queue *queue)
 
 void hx_key_queues_done(struct hx_key_queues *queues)
 {
+	hx_key_queues_assert(queues);
 	for (size_t i = 0; i < queues->bucket_count; i++)
 		free_chain(queues->buckets[i]);
 	free_chain(queues->spare);
@@ -150,6 +196,9 @@ bool hx_key_queues_join(
 	if (queue->members != NULL)
 		queue->members->member_back = key;
 	queue->members = key;
+	/* Whoever has the same text finds the queue by its new member. */
+	assert(queue->hash == hash);
+	assert(queues->count > 0);
 	return true;
 }
 
@@ -158,7 +207,11 @@ static void drop(
 {
 	struct hx_key_queue **at = bucket_of(queues, queue->hash);
 
-	assert(queue->first == NULL && queue->holder == NULL && queue->scout == NULL);
+	assert(queue->first == NULL);
+	assert(queue->last == NULL);
+	assert(queue->holder == NULL);
+	assert(queue->scout == NULL);
+	assert(queues->count > 0);
 	while (*at != queue)
 		at = &(*at)->next;
 	*at = queue->next;
@@ -181,6 +234,11 @@ void hx_key_queues_quit(
 
 	if (queue == NULL)
 		return;
+	assert((key->member_back == NULL) == (queue->members == key));
+	assert(key->member_next == NULL || key->member_next->member_back == key);
+	/* (1): the run does not wait any more. */
+	assert(queue->first != key->run);
+	assert(queue->last != key->run);
 	if (key->member_back != NULL)
 		key->member_back->member_next = key->member_next;
 	else
@@ -196,6 +254,9 @@ void hx_key_queue_wait(struct hx_key_queue *queue, struct hapax_run *run)
 {
 	struct hapax_run *after = queue->last;
 
+	assert(run->state == HX_RUN_WAITING);
+	assert(run->wait_back == NULL);
+	assert(run->wait_next == NULL);
 	/* A new run is the youngest; a run that claimed in vain is among the oldest. */
 	if (after != NULL && after->sequence > run->sequence) {
 		after = NULL;
@@ -213,10 +274,14 @@ void hx_key_queue_wait(struct hx_key_queue *queue, struct hapax_run *run)
 		after->wait_next = run;
 	else
 		queue->first = run;
+	assert(run->wait_back == NULL || run->wait_back->sequence < run->sequence);
+	assert(run->wait_next == NULL || run->wait_next->sequence > run->sequence);
 }
 
 void hx_key_queue_step_out(struct hx_key_queue *queue, struct hapax_run *run)
 {
+	assert((run->wait_back == NULL) == (queue->first == run));
+	assert((run->wait_next == NULL) == (queue->last == run));
 	if (run->wait_back != NULL)
 		run->wait_back->wait_next = run->wait_next;
 	else

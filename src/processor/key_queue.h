@@ -68,4 +68,13 @@ struct hx_key_queue *hx_key_queues_find(
 void hx_key_queue_wait(struct hx_key_queue *queue, struct hapax_run *run);
 void hx_key_queue_step_out(struct hx_key_queue *queue, struct hapax_run *run);
 
+/*
+ * Assert the rules above for a queue in use. It looks at the ends of its lists only. Not while a
+ * member changes its state.
+ */
+void hx_key_queue_assert(const struct hx_key_queue *queue);
+
+/* Assert the counts of the table; walks nothing. */
+void hx_key_queues_assert(const struct hx_key_queues *queues);
+
 #endif

@@ -18,6 +18,7 @@ static int64_t span_to_renewal(const struct hapax_run *run)
 {
 	int64_t span_ms = run->options.lease_ms / RENEWALS_PER_LEASE;
 
+	assert(run->options.lease_ms > 0);
 	return span_ms < 1 ? 1 : span_ms;
 }
 
@@ -28,6 +29,9 @@ void hx_lease_begin(struct hapax_run *run)
 	run->lease_ends_ms = hx_time_after(run->sent_ms, run->options.lease_ms);
 	run->renew_at_ms = hx_time_after(run->sent_ms, span_to_renewal(run));
 	run->overdue_at_ms = hx_time_after(run->sent_ms, run->options.max_run_ms);
+	assert(run->renew_at_ms <= run->lease_ends_ms);
+	assert(run->sent_ms < run->lease_ends_ms);
+	assert(run->sent_ms < run->overdue_at_ms);
 }
 
 bool hx_lease_lives(const struct hapax_run *run, int64_t now_ms)
@@ -50,6 +54,9 @@ int hapax_run_may_begin(struct hapax_run *run)
 
 static void hold_again(struct hx_pump *pump, struct hapax_run *run)
 {
+	assert(run->is_lapsed);
+	assert(!run->is_fenced);
+	assert(!run->is_parked);
 	run->is_lapsed = false;
 	for (size_t i = 0; i < run->key_count; i++) {
 		struct hx_key_queue *queue = run->keys[i].queue;
@@ -58,11 +65,15 @@ static void hold_again(struct hx_pump *pump, struct hapax_run *run)
 			continue;
 		queue->holder = run;
 		hx_timer_clear(&pump->processor->timers, &queue->timer);
+		hx_key_queue_assert(queue);
 	}
 }
 
 static void renewed(struct hx_pump *pump, struct hapax_run *run)
 {
+	assert(run->question == HAPAX_OP_RENEW);
+	/* The renewal was sent after the claim: the lease does not get shorter. */
+	assert(hx_time_after(run->sent_ms, run->options.lease_ms) >= run->lease_ends_ms);
 	run->processor->stats.renewed++;
 	run->repeats = 0;
 	run->lease_ends_ms = hx_time_after(run->sent_ms, run->options.lease_ms);
@@ -74,6 +85,8 @@ static void renewed(struct hx_pump *pump, struct hapax_run *run)
 
 static void parked(struct hx_pump *pump, struct hapax_run *run)
 {
+	assert(run->is_overdue);
+	assert(run->options.on_lapse == HAPAX_ON_LAPSE_PARK);
 	run->is_parked = true;
 	run->renew_at_ms = HAPAX_TIME_NEVER;
 	hx_claim_part(pump, run, HX_PARTING_SETTLED);
@@ -81,6 +94,8 @@ static void parked(struct hx_pump *pump, struct hapax_run *run)
 
 static void fenced(struct hx_pump *pump, struct hapax_run *run)
 {
+	assert(!run->is_fenced);
+	assert(!run->is_parked);
 	run->is_fenced = true;
 	run->renew_at_ms = HAPAX_TIME_NEVER;
 	run->processor->stats.fenced++;
@@ -93,6 +108,7 @@ static void not_renewed(struct hapax_run *run)
 {
 	int64_t now_ms = hx_processor_now(run->processor);
 
+	assert(!run->is_fenced);
 	/* Overdue while the renewal was in progress: nothing is left to ask. */
 	if (run->is_overdue && run->options.on_lapse != HAPAX_ON_LAPSE_PARK)
 		return;
@@ -101,6 +117,10 @@ static void not_renewed(struct hapax_run *run)
 
 void hx_lease_answered(struct hx_pump *pump, struct hapax_run *run, struct hx_verdict verdict)
 {
+	assert(run->state == HX_RUN_RUNNING || run->state == HX_RUN_FINISHING);
+	assert(run->question == HAPAX_OP_RENEW || run->question == HAPAX_OP_PARK);
+	assert(run->is_side_question);
+	assert(!run->is_asking);
 	run->is_side_question = false;
 	if (verdict.status == HAPAX_ERR_FENCED)
 		fenced(pump, run);
@@ -115,10 +135,13 @@ void hx_lease_answered(struct hx_pump *pump, struct hapax_run *run, struct hx_ve
 		hx_finish_ask(pump, run);
 	else
 		hx_run_arm(run);
+	hx_run_assert(run);
 }
 
 static void overdue(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
+	assert(!run->is_overdue);
+	assert(now_ms >= run->overdue_at_ms);
 	run->is_overdue = true;
 	run->processor->stats.overdue++;
 	run->renew_at_ms = HAPAX_TIME_NEVER;
@@ -129,6 +152,9 @@ static void overdue(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 
 static void lapsed(struct hx_pump *pump, struct hapax_run *run)
 {
+	assert(run->processor->has_lease);
+	assert(!run->is_lapsed);
+	assert(!run->is_fenced);
 	run->is_lapsed = true;
 	run->processor->stats.lapsed++;
 	hx_claim_part(pump, run, HX_PARTING_LOST);
@@ -138,6 +164,8 @@ static void lapsed(struct hx_pump *pump, struct hapax_run *run)
 void hx_lease_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
 	assert(run->state == HX_RUN_RUNNING);
+	assert(run->key_count > 0);
+	assert(run->timer.place == 0);
 	/* The work has not started; hx_claim_is_good() checks the lease before it does. */
 	if (run->steps & hx_step_bit(HAPAX_STEP_RUN))
 		return;
@@ -151,4 +179,5 @@ void hx_lease_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 		hx_pump_ask(pump, run);
 	}
 	hx_run_arm(run);
+	hx_run_assert(run);
 }

@@ -26,8 +26,30 @@
 /* Consumers that share a transaction see redeliveries for as long as brokers keep messages. */
 #define TTL_MS_TRANSACTION (7 * HX_MS_PER_DAY)
 
+/*
+ * What holds between two events. Locks: the mutex is held.
+ */
+static void processor_assert(const struct hapax_processor *processor)
+{
+	const struct hapax_processor_stats *stats = &processor->stats;
+
+	assert(processor->options.poll_ms > 0);
+	assert(processor->options.timeout_ms > 0);
+	assert(processor->options.owner == processor->owner);
+	assert((processor->pool == NULL) == (processor->pool_count == 0));
+	/* Each open run is in one state. */
+	assert(stats->running + stats->waiting <= stats->open);
+	assert(stats->open <= processor->sequence);
+	assert(stats->attached <= processor->sequence);
+	/* Each set timer is that of a run or a queue, which has reserved its room. */
+	assert(processor->timers.count <= processor->timers.introduced);
+	assert(processor->queues.count <= processor->timers.introduced);
+	hx_key_queues_assert(&processor->queues);
+}
+
 static bool span_is_valid(int64_t span_ms, int64_t span_ms_max, int64_t open_end)
 {
+	assert(span_ms_max > 0);
 	return span_ms >= 0 && (span_ms <= span_ms_max || span_ms == open_end);
 }
 
@@ -75,6 +97,10 @@ enum hapax_status hx_run_options_complete(
 	/* A run that waited for a transaction of its own thread would wait forever. */
 	if (!processor->has_lease)
 		complete.wait_ms = 0;
+	assert(complete.lease_ms > 0);
+	assert(complete.lease_ms <= HX_LEASE_MS_MAX);
+	assert(complete.ttl_ms > 0);
+	assert(complete.max_run_ms > 0);
 	*ret_options = complete;
 	return HAPAX_OK;
 }
@@ -134,6 +160,7 @@ static void on_event(
 	hx_mutex_lock(&processor->mutex);
 	now_ms = hx_processor_now(processor);
 	queue = hx_key_queues_find(&processor->queues, &name);
+	assert(queue == NULL || queue->members->run->processor == processor);
 	/* A run about to wait claims again; a waiter wakes as if its timer had fired. */
 	if (queue != NULL)
 		queue->turns++;
@@ -191,6 +218,7 @@ enum hapax_status hapax_processor_new(
 	hx_cond_init(&processor->idle);
 	hx_ticker_init(&processor->ticker);
 	processor->watcher = (struct hapax_watcher){.fn = on_event, .context = processor};
+	processor_assert(processor);
 	hapax_store_watch(store, &processor->watcher);
 	*ret_processor = processor;
 	return HAPAX_OK;
@@ -218,6 +246,11 @@ void hapax_processor_free(struct hapax_processor *processor)
 	while (processor->pumps > 0)
 		hx_cond_wait(&processor->idle, &processor->mutex);
 	assert(processor->stats.open == 0 && "freed while runs were open");
+	/* Without runs no key is in use, and no timer is set. */
+	assert(processor->queues.count == 0);
+	assert(processor->timers.count == 0);
+	assert(processor->tell.first == NULL);
+	processor_assert(processor);
 	hx_mutex_unlock(&processor->mutex);
 	hx_processor_abandon(processor);
 }
@@ -249,6 +282,8 @@ void hx_processor_attempt_id(
 
 static void run_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
+	assert(run->processor == pump->processor);
+	assert(run->timer.at <= now_ms);
 	switch (run->state) {
 	case HX_RUN_CLAIMING:
 	case HX_RUN_WAITING: hx_claim_due(pump, run, now_ms); return;
@@ -285,6 +320,7 @@ int64_t hapax_processor_tick(struct hapax_processor *processor)
 		now_ms = hx_processor_now(processor);
 		hx_pump_enter(&pump, processor);
 		assert((round > 0 || !processor->is_ticking) && "one tick at a time");
+		processor_assert(processor);
 		processor->is_ticking = true;
 		do_what_is_due(&pump, now_ms);
 		hx_pump_leave(&pump);
@@ -299,6 +335,7 @@ int64_t hapax_processor_tick(struct hapax_processor *processor)
 	processor->is_ticking = false;
 	processor->is_wake_due = false;
 	processor->tick_at_ms = next_ms;
+	processor_assert(processor);
 	hx_mutex_unlock(&processor->mutex);
 	return next_ms;
 }
@@ -309,7 +346,8 @@ void hapax_processor_stats(
 	struct hapax_processor_stats stats;
 	size_t size = ret_stats->size;
 
-	assert(size >= sizeof(size) && size <= sizeof(stats));
+	assert(size >= sizeof(size));
+	assert(size <= sizeof(stats));
 	hx_mutex_lock(&processor->mutex);
 	stats = processor->stats;
 	hx_mutex_unlock(&processor->mutex);

@@ -30,6 +30,7 @@ void hx_pump_enter(struct hx_pump *pump, struct hapax_processor *processor)
 		pump->target = pump;
 		current = pump;
 	}
+	assert(pump->target->processor == processor);
 	hx_mutex_lock(&processor->mutex);
 	processor->pumps++;
 }
@@ -38,13 +39,18 @@ void hx_pump_ask(struct hx_pump *pump, struct hapax_run *run)
 {
 	struct hx_pump *target = pump->target;
 
-	assert(!run->is_listed && !run->is_asking);
+	assert(run->processor == target->processor);
+	assert(!run->is_listed);
+	assert(!run->is_asking);
+	assert(run->key_count > 0);
+	assert(run->state != HX_RUN_ENDED);
 	run->is_listed = true;
 	HX_LIST_ADD(&target->list, run, list_next);
 }
 
 static void list_for_tick(struct hapax_processor *processor, struct hapax_run *run)
 {
+	assert(run->is_telling);
 	HX_LIST_ADD(&processor->tell, run, tell_next);
 	processor->is_wake_due = true;
 }
@@ -53,6 +59,12 @@ void hx_pump_tell(struct hx_pump *pump, struct hapax_run *run, enum hapax_step s
 {
 	struct hx_pump *target = pump->target;
 
+	assert(run->processor == target->processor);
+	/* END is the last step: nothing comes after it. */
+	assert((run->steps & hx_step_bit(HAPAX_STEP_END)) == 0);
+	assert((step == HAPAX_STEP_END) == (run->state == HX_RUN_ENDED));
+	assert(step != HAPAX_STEP_WAIT || run->state == HX_RUN_WAITING);
+	assert(step != HAPAX_STEP_RUN || run->state == HX_RUN_RUNNING);
 	/* RUN and END make earlier steps about waiting and loss obsolete. */
 	if (step == HAPAX_STEP_END)
 		run->steps = 0;
@@ -114,7 +126,10 @@ static void tell_step(struct hapax_run *run, enum hapax_step step)
 	struct hapax_answer answer = run->answer;
 	unsigned char holder[HX_OWNER_SIZE_MAX];
 
+	assert(run->is_telling);
+	assert((run->steps & hx_step_bit(step)) == 0);
 	if (step != HAPAX_STEP_END) {
+		assert(answer.owner.size <= sizeof(holder));
 		memset(&answer.result, 0, sizeof(answer.result));
 		answer.error = hx_bytes(NULL, 0);
 		memcpy(holder, run->holder, answer.owner.size);
@@ -138,10 +153,13 @@ static void tell(struct hx_pump *pump, struct hapax_run *run)
 			continue;
 		tell_step(run, step);
 		if (step == HAPAX_STEP_END) {
+			assert(run->state == HX_RUN_ENDED);
 			hx_run_give(run);
 			return;
 		}
 	}
+	/* Its last step would have freed it. */
+	assert(run->state != HX_RUN_ENDED);
 	run->is_telling = false;
 }
 
@@ -152,6 +170,7 @@ void hx_pump_tell_waiting(struct hx_pump *pump)
 	while (processor->tell.first != NULL) {
 		struct hapax_run *run = processor->tell.first;
 
+		assert(run->processor == processor);
 		processor->tell.first = run->tell_next;
 		tell(pump, run);
 	}
@@ -189,6 +208,8 @@ void hx_pump_leave(struct hx_pump *pump)
 	if (pump->target == pump) {
 		work_off(pump);
 		assert(current == pump);
+		assert(pump->list.first == NULL);
+		assert(pump->tell.first == NULL);
 		current = pump->outer;
 	}
 	if (hx_timer_heap_next(&processor->timers) < processor->tick_at_ms)
@@ -201,6 +222,7 @@ void hx_pump_leave(struct hx_pump *pump)
 	}
 	if (wakes)
 		hx_processor_wake(processor);
+	assert(processor->pumps > 0);
 	processor->pumps--;
 	if (processor->pumps == 0)
 		hx_cond_broadcast(&processor->idle);

@@ -48,6 +48,7 @@ struct hapax_registry {
 
 static struct hapax_bytes type_of(const struct row *row)
 {
+	assert(row->type != NULL);
 	return hapax_bytes_from_text(row->type);
 }
 
@@ -98,6 +99,9 @@ static enum hapax_status make_row(
 			registry->processor, from->options, &row->options, err);
 	if (status == HAPAX_OK && !is_protected)
 		row->options.is_disabled = 1;
+	/* A row without a strategy has no key, and must not claim one. */
+	assert(status != HAPAX_OK || (row->strategy != NULL) == is_protected);
+	assert(status != HAPAX_OK || (row->shadow != NULL) == (from->shadow != NULL));
 	return status;
 }
 
@@ -127,6 +131,8 @@ static size_t find_place(const struct hapax_registry *registry, struct hapax_byt
 		else
 			high = middle;
 	}
+	assert(low == high);
+	assert(low <= registry->count);
 	return low;
 }
 
@@ -138,6 +144,7 @@ static bool insert(struct hapax_registry *registry, struct row *room, struct row
 	if (row.type == NULL) {
 		if (registry->rest != NULL)
 			return false;
+		assert(room >= registry->rows + registry->count);
 		registry->rest = room;
 		*room = row;
 		return true;
@@ -150,6 +157,14 @@ static bool insert(struct hapax_registry *registry, struct row *room, struct row
 		(registry->count - place) * sizeof(row));
 	registry->rows[place] = row;
 	registry->count++;
+	/* Sorted, without duplicates: find_place() halves it. */
+	assert(place == 0 ||
+	       hx_bytes_compare(type_of(&registry->rows[place - 1]), type_of(&row)) < 0);
+	assert(place + 1 == registry->count ||
+	       hx_bytes_compare(type_of(&row), type_of(&registry->rows[place + 1])) < 0);
+	/* The last place is that of the row without a type. */
+	assert(&registry->rows[place] < room);
+	assert(&registry->rows[registry->count] <= room);
 	return true;
 }
 
@@ -214,6 +229,7 @@ enum hapax_status hapax_registry_new(
 		hapax_registry_free(registry);
 		return status;
 	}
+	assert(registry->count + (registry->rest != NULL) == count);
 	*ret_registry = registry;
 	return HAPAX_OK;
 }
@@ -226,6 +242,7 @@ void hapax_registry_free(struct hapax_registry *registry)
 		free_row(&registry->rows[i]);
 	if (registry->rest != NULL)
 		free_row(registry->rest);
+	assert(registry->spare_count <= SPARE_MAX);
 	for (size_t i = 0; i < registry->spare_count; i++)
 		hapax_buf_free(registry->spare[i]);
 	hx_mutex_done(&registry->mutex);
@@ -238,6 +255,7 @@ static struct hapax_buf *take_scratch(struct hapax_registry *registry)
 	struct hapax_buf *scratch = NULL;
 
 	hx_mutex_lock(&registry->mutex);
+	assert(registry->spare_count <= SPARE_MAX);
 	if (registry->spare_count > 0)
 		scratch = registry->spare[--registry->spare_count];
 	hx_mutex_unlock(&registry->mutex);
@@ -246,6 +264,7 @@ static struct hapax_buf *take_scratch(struct hapax_registry *registry)
 
 static void give_scratch(struct hapax_registry *registry, struct hapax_buf *scratch)
 {
+	assert(scratch->size <= scratch->capacity);
 	hx_mutex_lock(&registry->mutex);
 	if (registry->spare_count < SPARE_MAX && scratch->capacity <= KEPT_BYTES_MAX) {
 		registry->spare[registry->spare_count++] = scratch;
@@ -330,6 +349,8 @@ enum hapax_status hapax_registry_process(
 	status = make_keys(registry, row, event, &keys, err);
 	if (status != HAPAX_OK)
 		return status;
+	assert(!keys.has_shadow || row->shadow != NULL);
+	assert(row->strategy != NULL || keys.key.kind == HAPAX_KEY_NONE);
 	options = row->options;
 	/*
 	 * A part is missing and the strategy says pass: run, and report that the run is

@@ -33,6 +33,7 @@ static struct hapax_run *new_run(struct hapax_processor *processor)
 	run->processor = processor;
 	hx_buf_init(&run->text, TEXT_BYTES_MAX);
 	hx_buf_init(&run->error, HX_ERROR_TEXT_SIZE_MAX);
+	assert(processor->all == NULL || processor->all->all_back == NULL);
 	run->all_next = processor->all;
 	if (processor->all != NULL)
 		processor->all->all_back = run;
@@ -44,6 +45,7 @@ static bool make_room(struct hapax_run *run, size_t key_count)
 {
 	struct hx_run_key *keys;
 
+	assert((run->keys == NULL) == (run->key_capacity == 0));
 	if (key_count <= run->key_capacity)
 		return true;
 	keys = hx_realloc(run->keys, key_count * sizeof(*keys));
@@ -63,6 +65,8 @@ static void reset(struct hapax_run *run)
 {
 	size_t kept = offsetof(struct hapax_run, sequence);
 
+	/* Zeros would lose a set timer in the heap. */
+	assert(run->timer.place == 0);
 	memset((unsigned char *)run + kept, 0, sizeof(*run) - kept);
 	run->timer.context = run;
 	run->repeat_at_ms = HAPAX_TIME_NEVER;
@@ -76,6 +80,7 @@ static void reset(struct hapax_run *run)
 
 static void free_run(struct hapax_run *run)
 {
+	assert((run->keys == NULL) == (run->key_capacity == 0));
 	for (size_t i = 0; i < run->key_capacity; i++)
 		hx_buf_done(&run->keys[i].buf);
 	hx_free(run->keys);
@@ -86,6 +91,8 @@ static void free_run(struct hapax_run *run)
 
 static void unlink_run(struct hapax_run *run)
 {
+	assert((run->all_back == NULL) == (run->processor->all == run));
+	assert(run->all_next == NULL || run->all_next->all_back == run);
 	if (run->all_back != NULL)
 		run->all_back->all_next = run->all_next;
 	else
@@ -98,6 +105,10 @@ static void put_back(struct hapax_run *run)
 {
 	struct hapax_processor *processor = run->processor;
 
+	assert(processor->pool_count <= POOL_MAX);
+	assert((processor->pool == NULL) == (processor->pool_count == 0));
+	/* A run that is given twice would serve two requests at once. */
+	assert(processor->pool != run);
 	if (processor->pool_count == POOL_MAX) {
 		unlink_run(run);
 		hx_timer_heap_unreserve(&processor->timers);
@@ -115,6 +126,8 @@ struct hapax_run *hx_run_take(struct hapax_processor *processor, size_t key_coun
 
 	if (run != NULL) {
 		processor->pool = run->pool_next;
+		assert(run->processor == processor);
+		assert(processor->pool_count > 0);
 		processor->pool_count--;
 	} else {
 		run = new_run(processor);
@@ -126,6 +139,7 @@ struct hapax_run *hx_run_take(struct hapax_processor *processor, size_t key_coun
 		put_back(run);
 		return NULL;
 	}
+	assert(key_count <= run->key_capacity);
 	run->key_count = key_count;
 	run->sequence = ++processor->sequence;
 	processor->stats.open++;
@@ -136,7 +150,11 @@ void hx_run_give(struct hapax_run *run)
 {
 	struct hapax_processor *processor = run->processor;
 
-	assert(!run->is_asking && !run->is_listed && run->timer.place == 0);
+	assert(!run->is_asking);
+	assert(!run->is_listed);
+	assert(run->timer.place == 0);
+	assert(run->steps == 0);
+	assert(processor->stats.open > 0);
 	for (size_t i = 0; i < run->key_count; i++) {
 		assert(run->keys[i].queue == NULL);
 		if (run->keys[i].buf.capacity > KEPT_BYTES_MAX)
@@ -153,6 +171,7 @@ void hx_runs_free(struct hapax_processor *processor)
 	while (processor->all != NULL) {
 		struct hapax_run *run = processor->all;
 
+		assert(run->processor == processor);
 		processor->all = run->all_next;
 		free_run(run);
 	}
@@ -166,7 +185,10 @@ static struct hapax_bytes copy_text(struct hapax_run *run, struct hapax_bytes by
 	struct hapax_bytes copy = {run->text.data + run->text.size, bytes.size};
 	enum hapax_status status = hx_buf_append(&run->text, bytes.data, bytes.size);
 
+	/* (4): the text has room, so it did not move. */
 	assert(status == HAPAX_OK);
+	assert(bytes.size == 0 ||
+	       (const unsigned char *)copy.data + copy.size == run->text.data + run->text.size);
 	(void)status;
 	return copy;
 }
@@ -185,6 +207,8 @@ static void copy_key(
 	struct hapax_run *run, struct hx_run_key *to, const struct hapax_request_key *from,
 	size_t index)
 {
+	assert(index < run->key_count);
+	assert(to == &run->keys[index]);
 	to->run = run;
 	to->tenant = copy_name(run, from->tenant);
 	to->group = copy_name(run, from->group);
@@ -216,6 +240,7 @@ static void swap(struct hx_run_key *a, struct hx_run_key *b)
 
 static void sift_down(struct hx_run_key *keys, size_t at, size_t count)
 {
+	assert(at < count);
 	for (;;) {
 		size_t child = 2 * at + 1;
 
@@ -248,6 +273,8 @@ enum hapax_status hx_run_fill(
 	size_t size = owner.size;
 	enum hapax_status status;
 
+	assert(run->text.size == 0);
+	assert(owner.size <= HX_OWNER_SIZE_MAX);
 	for (size_t i = 0; i < run->key_count; i++)
 		size += keys[i].tenant.size + keys[i].group.size + keys[i].key.size;
 	status = hx_buf_reserve(&run->text, size);
@@ -256,8 +283,12 @@ enum hapax_status hx_run_fill(
 	run->owner = copy_text(run, owner);
 	for (size_t i = 0; i < run->key_count; i++)
 		copy_key(run, &run->keys[i], &keys[i], i);
+	/* Default names are not copied: the text may be shorter, but never longer. */
+	assert(run->text.size <= size);
 	sort(run->keys, run->key_count);
 	for (size_t i = 1; i < run->key_count; i++) {
+		/* All processes claim several keys in this order. */
+		assert(compare(&run->keys[i - 1], &run->keys[i]) <= 0);
 		if (compare(&run->keys[i - 1], &run->keys[i]) == 0)
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0, "a request names the same key twice");
@@ -274,6 +305,7 @@ static int64_t next_while_running(const struct hapax_run *run)
 {
 	int64_t at_ms = HAPAX_TIME_NEVER;
 
+	assert(run->state == HX_RUN_RUNNING);
 	if (run->is_fenced)
 		return HAPAX_TIME_NEVER;
 	if (!run->is_asking && !run->is_listed)
@@ -290,6 +322,9 @@ void hx_run_arm(struct hapax_run *run)
 	struct hx_timer_heap *timers = &run->processor->timers;
 	int64_t at_ms = HAPAX_TIME_NEVER;
 
+	assert(run->state <= HX_RUN_ENDED);
+	/* do_what_is_due() tells runs from queues by it. */
+	assert(run->timer.context == run);
 	switch (run->state) {
 	case HX_RUN_CLAIMING:
 	case HX_RUN_FINISHING:

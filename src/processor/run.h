@@ -158,4 +158,11 @@ struct hapax_bytes hx_run_name(struct hapax_bytes name);
 /* Arm the run's timer for the next event that is due in its state. */
 void hx_run_arm(struct hapax_run *run);
 
+/*
+ * Assert the rules above, and which fields go with which state. It looks at the first key of the run
+ * only. Not while an answer or a timer of the run is being handled: the state is then in between.
+ * Locks: the mutex is held.
+ */
+void hx_run_assert(const struct hapax_run *run);
+
 #endif

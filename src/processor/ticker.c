@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "processor/ticker.h"
 
+#include <assert.h>
+
 #include "base/clock.h"
 #include "processor/processor.h"
 
@@ -28,6 +30,8 @@ static void ticker_main(void *arg)
 	struct hx_ticker *ticker = &processor->ticker;
 
 	hx_mutex_lock(&ticker->mutex);
+	/* hx_ticker_start() holds the mutex until it has noted that the thread runs. */
+	assert(ticker->runs);
 	while (!ticker->stops) {
 		int64_t next_ms;
 		bool in_time = true;
@@ -54,6 +58,7 @@ enum hapax_status hx_ticker_start(struct hapax_processor *processor, struct hapa
 	enum hapax_status status = HAPAX_OK;
 
 	hx_mutex_lock(&ticker->mutex);
+	assert(!ticker->stops);
 	if (!ticker->runs) {
 		status = hx_thread_start(
 			&ticker->thread, ticker_main, processor, "hapax-ticker", err);
@@ -76,6 +81,7 @@ void hx_ticker_done(struct hx_ticker *ticker)
 	bool runs;
 
 	hx_mutex_lock(&ticker->mutex);
+	assert(!ticker->stops);
 	ticker->stops = true;
 	runs = ticker->runs;
 	hx_cond_signal(&ticker->changed);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "processor/tx.h"
 
+#include <assert.h>
+
 #include <hapax/tx.h>
 
 #include "base/error.h"
@@ -10,6 +12,8 @@
 
 enum hapax_status hx_tx_begin(struct hx_tx *tx, struct hapax_store *store, struct hapax_error *err)
 {
+	assert(tx->store == NULL);
+	assert(tx->failure.status == HAPAX_OK);
 	if (!hx_store_has_savepoints(store))
 		return HAPAX_OK;
 	tx->store = store;
@@ -31,6 +35,7 @@ enum hapax_run_outcome hx_tx_handle(
 
 	if (tx->store == NULL)
 		return handler(work, context);
+	assert(tx->failure.status == HAPAX_OK);
 	status = hx_store_savepoint(tx->store, HAPAX_SAVEPOINT_HANDLER, &err);
 	if (status == HAPAX_OK) {
 		outcome = handler(work, context);
@@ -43,6 +48,8 @@ enum hapax_run_outcome hx_tx_handle(
 		tx->failure = err;
 	else
 		(void)hx_store_savepoint(tx->store, HAPAX_SAVEPOINT_LAST, NULL);
+	/* What a failed handler did is not kept. */
+	assert(is_to_be_kept(outcome) == (ending == HAPAX_SAVEPOINT_KEEP));
 	if (status == HAPAX_OK)
 		return outcome;
 	return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, err.message);
@@ -71,6 +78,7 @@ void hx_tx_end(struct hx_tx *tx, struct hapax_answer *answer)
 
 void hx_tx_cancel(struct hx_tx *tx)
 {
+	assert(tx->failure.status == HAPAX_OK);
 	if (tx->store != NULL)
 		(void)hx_store_savepoint(tx->store, HAPAX_SAVEPOINT_UNDO, NULL);
 }
