@@ -168,7 +168,7 @@ class Cli:
         command = [str(program or PROGRAM), *arguments]
         options.setdefault("stdout", subprocess.PIPE)
         options.setdefault("stderr", subprocess.PIPE)
-        # Without the terminal of whoever runs the tests.
+        # Without the terminal that the tests were started from.
         options.setdefault("start_new_session", True)
         if "stdin" not in options:
             options["input"] = input

@@ -101,7 +101,7 @@ def go_round(wrapper):
 
 
 def without_lapse(messages):
-    """What else was said: a busy machine may miss a lease of 300 ms, and nobody took over."""
+    """Other messages: a busy machine may miss a lease of 300 ms without a takeover."""
     lapse = b"hapax: run: the lease could not be renewed in time: another host may take over\n"
     return messages.replace(lapse, b"")
 
@@ -113,7 +113,7 @@ def is_stopped(process):
 
 
 def stop(cli, process):
-    """SIGSTOP, and not in the middle of a commit: nobody else could write then."""
+    """SIGSTOP, and not in the middle of a commit: no other process could write then."""
     while True:
         process.send_signal(signal.SIGSTOP)
         until(lambda: is_stopped(process), "it is stopped")

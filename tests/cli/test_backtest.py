@@ -182,7 +182,7 @@ def test_scopes_are_kept_apart(cli):
     events = lines({"t": "a", "id": 1}, {"t": "b", "id": 1}, {"t": "a", "id": 1})
     expect(backtest(cli, events, "-s", "field:id", "--tenant-from", "t")["result"]["would_drop"], 1)
     expect(backtest(cli, events, "-s", "field:id", code=1)["result"]["would_drop"], 2)
-    # Nor does a payload of one tenant come again because another one has it.
+    # Nor does a payload of one tenant count as repeated because another one has it.
     answer = backtest(cli, events, "-s", "field:id", "--tenant-from", "t", "--exclude", "t")["result"]
     expect((answer["same_payload_other_key"], answer["verdict"]), (0, "fit"))
 

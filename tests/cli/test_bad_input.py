@@ -18,7 +18,7 @@ def snapshot(cli):
 
 
 def test_a_limit_of_address_space(cli):
-    """Whoever limits it is told how much is needed, and that much is enough."""
+    """The message of a process with a limit says how much is needed, and that much is enough."""
     if is_sanitized():
         raise Skip("a sanitizer needs more address space than any limit")
 
@@ -129,7 +129,7 @@ def test_files_that_are_no_store(cli):
         assert result.code in (64, 69), (store, result.code, result.err)
         result.says("hapax: check: ")
     text = cli.folder / "text.db"
-    text.write_text("This is no database, however long it may be. " * 100, encoding="ascii")
+    text.write_text("This is not a database, however long it may be. " * 100, encoding="ascii")
     before = text.read_bytes()
     for command in STORE_COMMANDS:
         result = cli.run(command, *OPERANDS.get(command, []), "--store", f"sqlite:{text}", code=74)
@@ -169,7 +169,7 @@ def test_a_damaged_database(cli):
     cli.path.write_bytes(data)
     for command in STORE_COMMANDS:
         result = cli.run(command, *OPERANDS.get(command, []), code=None)
-        # stats reads one row on the first page, which is whole; forget of what is not found is no damage.
+        # stats reads one row on the first page, which is whole; forget of a missing key is not damage.
         if command in ("check", "lookup", "keys", "claim", "explain"):
             expect(result.code, 74, f"{command}: {result.err}")
         else:

@@ -39,7 +39,7 @@ def test_json_has_exactly_these_members(cli):
 
 
 def test_expired_records_go_as_new_ones_come(cli):
-    """Nobody runs gc: a job that checks for years must not fill the disk."""
+    """Without gc: a job that checks for years must not fill the disk."""
     cli.seed("many", "old-", 40, 1)
     for i in range(5):
         expect(cli.run("check", f"new-{i}").out, "first\n")

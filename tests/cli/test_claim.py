@@ -103,7 +103,7 @@ def test_resolve_leaves_a_live_claim_alone(cli):
     expect(state(cli), "claimed")
     cli.run("resolve", "k", "--retry", "--force")
     expect(state(cli), "failed")
-    # The holder can still complete: nobody ran since.
+    # The holder can still complete: no other run started since.
     cli.run("complete", "k", "--token", token)
     cli.run("resolve", "k", "--retry", code=77).says("fenced")
     cli.run("resolve", "k", "--done")
@@ -131,7 +131,7 @@ def test_a_late_holder_is_fenced(cli):
 
 
 def test_fenced_says_why(cli):
-    """That a newer token owns the key is said only where there is one, and nobody is told that token."""
+    """A newer token is mentioned only if there is one, and its value is never shown."""
     token = claim(cli)
 
     def fenced(command, key, number, word):

@@ -101,7 +101,7 @@ def test_faults_are_named_as_compilers_do(cli):
 
 
 def test_no_item_of_a_list_is_empty(cli):
-    """A dash too many, or a forgotten map: whoever wrote it meant something. Every list that there is, and the form for editors."""
+    """A dash too many, or a forgotten map, is an error. Every list that there is, and the form for editors."""
     schema = cli.run("config", "schema").json
     lists = [(path, setting["items"]) for path, setting in settings(schema) if "items" in setting]
     expect_in("scopes[].types", [path for path, _ in lists])

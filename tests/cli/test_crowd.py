@@ -43,7 +43,7 @@ def test_50_processes_check_one_key(cli):
     expect(len(cli.run("keys", "-o", "json").lines), rounds)
     decisions = cli.run("stats", "-o", "json").json["decisions"]
     expect(decisions["acquired"], rounds)
-    # Nobody waits for long to have a replay counted: on a busy machine a few are not, but none is counted twice.
+    # No process waits long to count a replay: on a busy machine a few are not counted, but none is counted twice.
     replays = rounds * (PROCESSES - 1)
     if not replays * 0.9 <= decisions["replay"] <= replays:
         raise AssertionError(f"{decisions['replay']} replays were counted of {replays}")

@@ -38,7 +38,7 @@ def test_claims_and_parked_keys_stay(cli):
     cli.seed("claim", "lapsed", 1, "x")
     cli.seed("park", "unclear", "x")
     answer = cli.run("gc", "-o", "json").json
-    # Lapsed, but its ttl counted from lapse has not passed: somebody may still take it up.
+    # Lapsed, but its TTL counted from the lapse has not passed: a claim may still take it over.
     expect((answer["removed"], answer["lapsed"], answer["remaining"]), (0, 0, 3))
 
 

@@ -62,7 +62,7 @@ def test_filters(cli):
     expect(names(cli.run("keys", "--scope", "acme", "-o", "json")), [])
     expect(len(cli.run("keys", "--scope", "default", "-o", "json").lines), 6)
     expect(len(cli.run("keys", "--prefix", "", "-o", "json").lines), 7)
-    expect(cli.run("keys", "--prefix", "100%_", "-o", "json").lines, [], "a prefix is no pattern")
+    expect(cli.run("keys", "--prefix", "100%_", "-o", "json").lines, [], "a prefix is not a pattern")
 
 
 def test_no_keys(cli):
@@ -142,7 +142,7 @@ def test_a_signal_ends_the_listing(cli):
     read, write = os.pipe()
     process = cli.start("keys", "-o", "json", stdout=write)
     os.close(write)
-    # Nobody reads: it fills the pipe and waits there.
+    # Without a reader it fills the pipe and waits there.
     until(lambda: catches(process, SIGINT), "it watches for signals")
     until(lambda: state(process) == "S", "it waits for its reader")
     process.send_signal(SIGINT)

@@ -144,7 +144,7 @@ def test_a_command_that_completes_its_own_key_goes_on(cli):
 
 
 def test_a_command_that_gives_its_claim_back_goes_on(cli):
-    """Nobody has taken over when it ends: its result counts."""
+    """No other run took over when it ends: its result counts."""
     script = 'hapax release "$HAPAX_KEY" >/dev/null; echo ready; read line; echo done'
     process = start_blocked(cli, "--lease", "300ms", script=script)
     go_round(process)
@@ -168,7 +168,7 @@ def test_a_command_that_gave_its_claim_back_is_overtaken(cli):
 
 
 def test_a_command_outlives_what_it_completed(cli):
-    """Its record has expired before hapax looks at it for the first time; nobody has taken over."""
+    """Its record has expired before hapax reads it for the first time; no other run took over."""
     script = 'hapax complete "$HAPAX_KEY" >/dev/null; echo ready; read line; echo done; exit 3'
     process = start_blocked(cli, "--lease", "300ms", "--ttl", "1ms", script=script)
     until(lambda: cli.run("lookup", "k", code=None).code == 1, "it has expired")
@@ -411,7 +411,7 @@ def test_a_signal_that_ends_the_command_is_its_status(cli):
     process = start_blocked(cli, "--keep-on-fail", script="echo ready; exec sleep 100")
     process.send_signal(signal.SIGTERM)
     finish(process, 143)
-    # Somebody stopped it: that is no failure to keep.
+    # A user stopped it: that is not a failure to store.
     expect(lookup(cli)["state"], "failed")
 
 
@@ -560,7 +560,7 @@ def test_a_slow_reader_does_not_cost_the_lease(cli):
     read, write = os.pipe()
     process = cli.start("run", "--key", "k", "--lease", "2s", "--", "seq", "100000", stdout=write)
     os.close(write)
-    # The pipe is full and nobody reads; the lease is renewed all the same.
+    # The pipe is full and has no reader; the lease is renewed all the same.
     until(lambda: lookup(cli)["state"] == "claimed", "it runs")
     begin = lookup(cli)["lease_ends_at"]
     until(lambda: lookup(cli)["lease_ends_at"] > begin, "the lease is renewed")

@@ -22,12 +22,12 @@ def test_the_wrapper_is_killed(cli):
     command = log.wait_for("begin", 1)
     wrapper.kill()
     wrapper.wait(TIMEOUT_SECONDS)
-    # The command lives on: nobody runs beside it.
+    # The command continues: no other run starts beside it.
     assert is_alive(command)
     again(cli, "host", code=75).says("in progress")
     waiter = start(cli, "host", "--wait")
     expect(log.count("begin"), 1)
-    # When it ends, nobody knows how: the next one runs, at once and not after the lease.
+    # When it ends, its outcome is unknown: the next run starts at once, not after the lease.
     begin = time.monotonic()
     hold = log.let_go()
     expect(finish(waiter, 0)[0], f"result of {lookup(cli)['token']}\n".encode())
@@ -56,7 +56,7 @@ def test_both_are_killed(cli):
     expect(len(locks(cli, "host")), 1)
     expect_in("died on this host", cli.run("explain", "k", env=host(cli, "host")).out)
     hold = log.let_go()
-    # Not --wait: the claim of the dead is given back, nobody waits for its lease.
+    # Not --wait: the claim of the dead run is given back, and its lease is not waited for.
     again(cli, "host")
     os.close(hold)
     expect((log.count("begin"), log.count("overlap"), lookup(cli)["attempt"]), (2, 0, 2))
@@ -98,7 +98,7 @@ def test_another_host_waits_for_the_lease(cli):
 
 
 def test_a_stopped_wrapper_on_one_host(cli):
-    """SIGSTOP past the lease: nobody here takes over, and its complete counts."""
+    """SIGSTOP past the lease: no run on this host takes over, and its complete counts."""
     log = Log(cli)
     wrapper = start(cli, "host", "--lease", "300ms")
     command = log.wait_for("begin", 1)
@@ -244,7 +244,7 @@ def start_stopped(cli, is_suspended=False):
 
 
 def test_stopped_between_claim_and_command(cli):
-    """Nobody on this host takes over from a run that is about to start; it goes on as if nothing was."""
+    """No run on this host takes over from a run that is about to start; it continues normally."""
     log = Log(cli)
     wrapper = start_stopped(cli)
     again(cli, "host", code=75).says("in progress")
@@ -399,7 +399,7 @@ def test_a_crowd_of_one_key(cli):
 
 
 # Much output, and then how much memory the wrapper had at most. What wait4() tells of a process
-# counts the memory of whoever started it, before exec.
+# counts the memory of its parent, before exec.
 MUCH = r"""head -c "$1" /dev/zero; sed -n 's/^VmHWM:[^0-9]*\([0-9]*\) kB/\1/p' /proc/$PPID/status >&2"""
 
 
@@ -534,7 +534,7 @@ def test_no_room_for_the_output_alone(cli):
         ends = record()["lease_ends_at"]
         until(lambda: record()["state"] == "done", "it is done")
         found = record()
-        # Nobody could have taken over: another lease would have to have ended first.
+        # No run could have taken over: another lease would have to lapse first.
         assert found["changed_at"] < ends, (found, ends)
         expect((found["result"]["omitted_bytes"], found["attempt"]), (200000, 1))
         _, err = finish(process, 0)
@@ -610,7 +610,7 @@ def test_what_is_unknown_stays_unknown(cli):
     environment = {**preload(cli, LOSE_AN_ANSWER), "HAPAX_TEST_BREAK": str(cli.folder / "break")}
     script = 'unset LD_PRELOAD; : >"$HAPAX_TEST_BREAK"; echo out; exit 5'
     command = ["run", "--key", "the-lost-one", "--lease", "2s", "--success-codes", "5", "--", "sh", "-c", script]
-    # Whoever has it open keeps the next one from recovering the lost commit after all.
+    # A process that has it open keeps the next one from recovering the lost commit.
     witness = sqlite3.connect(cli.path)
     expect(witness.execute("SELECT count(*) FROM hapax_record").fetchall(), [(1,)])
     result = cli.run(*command, env=environment, code=5)

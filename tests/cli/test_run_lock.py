@@ -61,7 +61,7 @@ def test_a_sweep_gives_up_the_claim_of_a_command_that_lives(cli):
 
 
 def test_a_script_that_uses_every_small_number(cli):
-    """exec 9>file closes what was open there before: the lock has a number that nobody uses by name."""
+    """exec 9>file closes what was open there before: the lock has a number that no script uses by name."""
     log = Log(cli)
     # A store without files: all that we open has a small number. It forgets; the lock does not.
     store = ["--store", "memory:"]
@@ -82,7 +82,7 @@ def test_a_script_that_uses_every_small_number(cli):
 
 
 def test_a_sweep_gives_up_the_claim_of_a_wrapper_that_is_stopped(cli):
-    """Nobody takes over, and when it goes on its result counts."""
+    """No run takes over, and when it continues its result counts."""
     log = Log(cli)
     wrapper = start(cli, "host", *SHORT)
     log.wait_for("begin", 1)
@@ -90,7 +90,7 @@ def test_a_sweep_gives_up_the_claim_of_a_wrapper_that_is_stopped(cli):
     sweep(cli)
     again(cli, "host", code=75).says("alive on this host")
     wrapper.send_signal(signal.SIGCONT)
-    # Its next renewal is refused, and nobody has taken over: that is no reason to stop.
+    # Its next renewal is refused, but no other run took over: that is not a reason to stop.
     go_round(wrapper)
     hold = log.let_go()
     out, err = finish(wrapper, 0)
@@ -113,7 +113,7 @@ def test_a_forgotten_key_whose_command_lives(cli):
 
 
 def test_forget_by_force_while_it_runs(cli):
-    """Nobody has taken over: it goes on, nobody here starts beside it, and its result is not kept."""
+    """No other run took over: it continues, no run on this host starts beside it, and its result is not stored."""
     log = Log(cli)
     wrapper = start(cli, "host", "--lease", "300ms")
     command = log.wait_for("begin", 1)
@@ -131,7 +131,7 @@ def test_forget_by_force_while_it_runs(cli):
 
 
 def test_forget_by_force_and_another_host(cli):
-    """Somebody runs it instead: now it is stopped."""
+    """Another run took over: now it is stopped."""
     log = Log(cli)
     wrapper = start(cli, "host", "--lease", "300ms")
     command = log.wait_for("begin", 1)
@@ -184,7 +184,7 @@ def test_resolve_refuses_while_the_command_lives(cli):
         result = cli.run("resolve", "k", decision, env=host(cli, "host"), code=75)
         result.says("is alive on this host; nothing was changed", "hint: --force")
     expect(lookup(cli)["state"], "claimed")
-    # Somebody insists: the next one starts beside it.
+    # With --force the next run starts beside it.
     cli.run("resolve", "k", "--retry", "--force", env=host(cli, "host"))
     second = start(cli, "host")
     log.wait_for("begin", 2)
@@ -397,7 +397,7 @@ int unlink(const char *path)
 
 
 def test_killed_between_any_two_steps(cli):
-    """The next one runs, at once if it can be known that nobody lives, else after the lease; or replays."""
+    """The next run starts at once if the old one is known to be dead, else after the lease; or it replays."""
     module = preload(cli, KILL_AT)
     script = 'exec 3>>"$TMPDIR/busy"; flock 3; echo begin $$ >>"$TMPDIR/log"; echo out'
     #         place       runs when the next one asks, by its lease or at once
@@ -423,7 +423,7 @@ def test_killed_between_any_two_steps(cli):
 
 
 def test_gc_removes_what_a_killed_run_left(cli):
-    """Killed after its outcome was stored: nobody needs the note any more."""
+    """Killed after its outcome was stored: the note is not needed any more."""
     environment = {**host(cli, "host"), **preload(cli, KILL_AT), "HAPAX_TEST_AT": "stored"}
     killed = cli.start("run", "--key", "k", "--", "true", env=environment)
     killed.communicate(timeout=TIMEOUT_SECONDS)
@@ -460,7 +460,7 @@ def test_a_lock_file_is_removed_between_open_and_lock(cli):
 
 
 def test_another_lock_file_is_made_between_open_and_lock(cli):
-    """The same, and somebody else was faster."""
+    """The same, and another process was faster."""
     log = Log(cli)
     slow = start_slow(cli)
     first = start(cli, "host", "--lease", "300ms")
@@ -545,7 +545,7 @@ def test_a_free_file_of_nonsense(cli):
 
 
 def test_one_folder_by_two_names(cli):
-    """The second name of the lock that we hold is no other run."""
+    """A second name of the lock that this run holds is not another run."""
     folder = cli.folder / "both"
     folder.mkdir()
     link = cli.folder / "alias"

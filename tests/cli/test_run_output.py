@@ -1,4 +1,4 @@
-"""run and whoever reads its output: slowly, not at all, not any more."""
+"""run and the reader of its output: slow, stopped, gone."""
 
 import contextlib
 import fcntl
@@ -41,7 +41,7 @@ def waiting(read):
 
 
 def start_unread(cli, script, *options, nonblocking=False, stderr=subprocess.PIPE, **more):
-    """A run whose output nobody reads: the process, and the pipe's end that could."""
+    """A run whose output has no reader: the process, and the pipe's end that could read."""
     read, write = os.pipe()
     os.set_blocking(write, not nonblocking)
     command = ["run", "--key", "k", *options, "--", "sh", "-c", script]
@@ -54,7 +54,7 @@ def test_the_outcome_does_not_wait_for_a_reader(cli):
     process, read = start_unread(cli, ENDS)
     until(lambda: state(cli) == "done", "the outcome is stored")
     expect(waiting(read), PIPE_SIZE)
-    # Whoever comes now, or after it was killed, does not run it again.
+    # A run now, or after it was killed, does not start the command again.
     expect(len(cli.run("run", "--key", "k", "--", "sh", "-c", ENDS).raw_out), 100000)
     process.kill()
     process.communicate(timeout=TIMEOUT_SECONDS)
@@ -98,7 +98,7 @@ def test_a_signal_ends_a_replay(cli):
 
 
 def test_a_signal_to_the_command_and_nobody_reads(cli):
-    """TERM is the command's; once it has ended, nobody waits long for the reader."""
+    """TERM goes to the command; once it has ended, hapax does not wait long for the reader."""
     process, read = start_unread(cli, "head -c 300000 /dev/zero")
     until(lambda: waiting(read) == PIPE_SIZE, "the pipe is full")
     process.send_signal(signal.SIGTERM)
@@ -126,7 +126,7 @@ def test_nobody_reads_and_a_daemon_holds_the_pipe(cli):
 
 
 def test_a_daemon_that_goes_on_writing(cli):
-    """Of what comes without end, the end is not waited for, whether somebody reads or not."""
+    """hapax does not wait for the end of endless output, with or without a reader."""
     script = "yes >&1 & echo $! >\"$TMPDIR/pid\"; echo begun"
     process, read = start_unread(cli, script)
     try:
@@ -152,7 +152,7 @@ def test_output_that_never_waits(cli):
 
 
 def test_the_store_is_free_while_nobody_reads(cli):
-    """file: has one owner; whoever waits for a reader has closed it."""
+    """file: has one owner; a run that waits for a reader has closed it."""
     store = ["--store", f"file:{cli.folder}/log"]
     process, read = start_unread(cli, ENDS, *store)
     until(lambda: cli.run("lookup", "k", *store, code=None).code == 0, "the store can be opened")
@@ -179,7 +179,7 @@ def opened(process):
 
 
 def test_a_message_does_not_wait_for_a_reader(cli):
-    """Both outputs are one pipe that nobody reads: a run that lost its key stops the command all the same."""
+    """Both outputs are one pipe without a reader: a run that lost its key stops the command all the same."""
     script = 'echo $$ >"$TMPDIR/pid"; head -c 300000 /dev/zero; sleep 1000'
     process, read = start_unread(cli, script, "--lease", "300ms", stderr=None)
     until(lambda: waiting(read) == PIPE_SIZE, "the pipe is full")
@@ -190,7 +190,7 @@ def test_a_message_does_not_wait_for_a_reader(cli):
     cli.run("run", "--key", "k", "--fingerprint", "none", "--", "true", env=elsewhere)
     pid = int((cli.folder / "pid").read_text(encoding="ascii"))
     until(lambda: not is_alive(pid), "the command was stopped")
-    # And nobody is kept from the store meanwhile.
+    # And the store is free meanwhile.
     until(lambda: not any("/test.db" in name for name in opened(process)), "the store is closed")
     expect(process.poll(), None, "it still waits for its reader")
     with os.fdopen(read, "rb") as file:
@@ -210,7 +210,7 @@ def test_a_slow_reader_of_a_long_run(cli):
 
 
 def start_unseen(cli, script, *options, **more):
-    """A run on a terminal that nobody reads: the process, and the side that could."""
+    """A run on a terminal without a reader: the process, and the side that could read."""
     screen, terminal = pty.openpty()
     command = ["run", "--key", "k", *options, "--", "sh", "-c", script]
     process = cli.start(*command, stdin=subprocess.DEVNULL, stdout=terminal, stderr=terminal, **more)
@@ -277,7 +277,7 @@ def both_unread(cli, **more):
 
 
 def no_second_open(cli):
-    """An output that may not be opened anew, as another user's terminal."""
+    """An output that may not be reopened, such as another user's terminal."""
     return preload(
         cli,
         """

@@ -145,7 +145,7 @@ def test_progress_of_a_copy_is_shown_on_a_terminal_only(cli):
 
 
 def test_progress_of_opening_is_shown_on_a_terminal_only(cli):
-    """Recovery reads every byte; whoever waits for it sees how far it is."""
+    """Recovery reads every byte and shows its progress."""
     store = f"file:{cli.folder / 'ledger'}"
     cli.seed("many", "key-", 60000, 3600000, store=store)
     env = preload(cli, HASTY_CLOCK)

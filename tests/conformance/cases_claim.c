@@ -26,7 +26,7 @@ static void done_is_replayed_until_it_expires(void **state)
 	assert_int_equal(c->record.first_seen_ms, CASE_EPOCH_MS + 60000);
 }
 
-/* I1b: while a lease lives nobody else gets the key; once it lapsed, one other does. */
+/* I1b: while a lease lives no other caller gets the key; once it lapsed, one other does. */
 static void lease_keeps_others_out_until_it_lapses(void **state)
 {
 	struct store_case *c = *state;
@@ -110,7 +110,7 @@ static void no_key_is_stuck(void **state)
 	assert_int_equal(c->record.origin, HAPAX_ORIGIN_CHECK);
 }
 
-/* on_lapse park: the lapse is found by a claim, and then nobody runs. */
+/* on_lapse park: a claim finds the lapse, and then no caller runs. */
 static void lapse_parks_when_asked_to(void **state)
 {
 	struct store_case *c = *state;
@@ -209,7 +209,7 @@ static void forget_of_a_held_key_must_be_forced(void **state)
 	assert_int_equal(case_complete(c, "k", token), HAPAX_ERR_FENCED);
 	assert_true(must_claim(c, "k") > token);
 
-	/* A failed record is nobody's: no force is needed. */
+	/* A failed record has no holder: no force is needed. */
 	token = must_claim(c, "f");
 	assert_int_equal(case_release(c, "f", token), HAPAX_OK);
 	forget = case_op(c, HAPAX_OP_FORGET, "f");
@@ -244,7 +244,7 @@ static void plain_check_says_first_then_duplicate(void **state)
 	assert_true(err.message[0] != '\0');
 	assert_int_equal(outcome, HAPAX_OUTCOME_NONE);
 
-	/* Nobody could be told: nothing is marked. */
+	/* No caller could get the answer: nothing is marked. */
 	assert_int_equal(
 		hapax_store_check(c->store, hapax_bytes_from_text("untold"), 0, NULL, &err),
 		HAPAX_ERR_INVALID);
@@ -325,7 +325,7 @@ const struct conformance_case claim_cases[] = {
 	{"I3: no key is stuck", no_key_is_stuck, NEEDS_NOTHING},
 	{"I3: a lapse parks when asked to", lapse_parks_when_asked_to, NEEDS_NOTHING},
 	{"I3: a lapse parks a check too", lapse_parks_a_check_too, NEEDS_NOTHING},
-	{"E1: a lapsed holder may finish if nobody ran", lapsed_holder_may_finish_if_nobody_ran,
+	{"E1: a lapsed holder may finish if no other ran", lapsed_holder_may_finish_if_nobody_ran,
 	 NEEDS_NOTHING},
 	{"A7: lookup does not mark and forget removes", lookup_does_not_mark_and_forget_removes,
 	 NEEDS_NOTHING},

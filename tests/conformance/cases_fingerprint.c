@@ -63,7 +63,7 @@ static void mismatch_comes_before_the_attempt_id(void **state)
 	must_run(c, &again, HAPAX_OUTCOME_MISMATCH);
 }
 
-/* A failed run is no success: the next payload may be another one, and replaces it. */
+/* A failed run is not a success: the next payload may differ, and replaces it. */
 static void failed_record_takes_another_payload(void **state)
 {
 	struct store_case *c = *state;

@@ -52,7 +52,7 @@ static void array_order_counts_for_any_ttl(void **state)
 	}
 }
 
-/* E1: whoever does not get the group is shown what stood in the way, with its result. */
+/* E1: a caller that does not get the group is shown what stood in the way, with its result. */
 static void refused_group_shows_what_stood_in_the_way(void **state)
 {
 	struct store_case *c = *state;

@@ -174,7 +174,7 @@ static void unused_members_are_not_read(void **state)
 	must_run(c, &op, HAPAX_OUTCOME_FOUND);
 }
 
-/* A refused operation does not disturb its neighbours. */
+/* A refused operation does not disturb its neighbors. */
 static void refused_operation_is_left_out(void **state)
 {
 	struct store_case *c = *state;
@@ -349,7 +349,7 @@ static void scan_of_nothing_is_refused(void **state)
 	}
 }
 
-/* Too many keys for a group are refused before anybody sorts them. */
+/* Too many keys for a group are refused before they are sorted. */
 static void claim_of_too_many_keys_is_refused(void **state)
 {
 	struct store_case *c = *state;
@@ -370,7 +370,7 @@ static void claim_of_too_many_keys_is_refused(void **state)
 	free(ops);
 }
 
-/* Asking about scopes that nobody wrote to: nothing is there, and nothing is kept of it. */
+/* Asking about scopes without records: nothing is there, and nothing is kept of it. */
 static void unknown_scopes_are_empty(void **state)
 {
 	struct store_case *c = *state;

@@ -404,7 +404,7 @@ static void churn(struct store_case *c, uint64_t steps, uint64_t *ret_number)
 	}
 }
 
-/* I12: the same few keys for ever take the same few bytes. */
+/* I12: the same few keys take the same few bytes forever. */
 static void churn_does_not_grow_the_store(void **state)
 {
 	struct store_case *c = *state;
@@ -568,7 +568,7 @@ static void lru_makes_room_for_a_group(void **state)
 	assert_int_equal(case_stats(c).evicted, 200 + 60 - case_stats(c).keys);
 }
 
-/* D3: forgetting what had expired anyway is no eviction. */
+/* D3: forgetting a key that had expired anyway is not an eviction. */
 static void lru_does_not_count_expired_records(void **state)
 {
 	struct store_case *c = *state;
@@ -576,7 +576,7 @@ static void lru_does_not_count_expired_records(void **state)
 	open_with_lru(c, 100);
 	check_many(c, "old", 100);
 	store_case_advance(c, 60000);
-	/* Nobody swept: each new key finds a full store, and an old one to take. */
+	/* Without a sweep: each new key finds a full store, and an old one to take. */
 	check_many(c, "new", 100);
 	/* The hand may meet a new one twice in a bucket that changes under it. */
 	assert_true(case_stats(c).evicted < 10);

@@ -212,7 +212,7 @@ static void a_copy_that_was_ended_can_be_told(void **state)
 	store_case_done(&other);
 }
 
-/* What it lacks would run again: nobody gets to use it, and nobody copies it. */
+/* What it lacks would run again: no caller gets to use it, and no copy takes it. */
 static void a_copy_that_was_ended_does_not_open(void **state)
 {
 	struct store_case *c = *state;

@@ -239,7 +239,7 @@ static void compare_content(struct trial *trial)
 		if (hapax_store_scan(
 			    trial->store, NULL, &cursor, compare_with_model, trial, &err) !=
 		    HAPAX_OK) {
-			/* A server's connection that was given up for want of memory is made anew. */
+			/* A server's connection that was closed for lack of memory is reopened. */
 			if (err.status == HAPAX_ERR_UNAVAILABLE && tries-- > 0 &&
 			    trial->why == NULL) {
 				cursor = (struct hapax_cursor){0};
@@ -305,7 +305,7 @@ static bool run_counted(struct trial *trial, const char *kind, uint64_t nth, boo
 		trial->why = "memory was lost";
 	if (trial->why)
 		printf("# allocation %llu failing %s: %s\n", (unsigned long long)nth,
-		       forever ? "for ever" : "once", trial->why);
+		       forever ? "forever" : "once", trial->why);
 	return complete;
 }
 
@@ -332,7 +332,7 @@ static void run_all_trials(struct store_case *c, bool forever)
 	}
 	char what[64];
 	snprintf(
-		what, sizeof(what), "allocations failing %s, %s", forever ? "for ever" : "once",
+		what, sizeof(what), "allocations failing %s, %s", forever ? "forever" : "once",
 		kind);
 	scale_report(what, trials, scale_seconds() - begun, trial.why == NULL);
 	store_case_open(c);

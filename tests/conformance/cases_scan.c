@@ -12,7 +12,7 @@ struct walk {
 	unsigned seen[KEYS];
 	size_t in_page;
 	size_t stop_after; /* 0: never */
-	bool strange;      /* a key that nobody made */
+	bool strange;      /* a key that no case made */
 };
 
 static int see(const struct hapax_record *record, void *context)

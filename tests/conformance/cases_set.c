@@ -5,7 +5,7 @@
  */
 #include "conformance/cases.h"
 
-/* The kinds of record that a key can have when somebody sets it. */
+/* The kinds of record that a key can have when it is set. */
 enum made {
 	MADE_NOTHING,
 	MADE_CLAIMED,

@@ -161,7 +161,7 @@ static void chase_keys(size_t index, void *context)
 	hapax_buf_free(buf);
 }
 
-/* A2: each of very many keys has one first, whoever comes next to whom. */
+/* A2: each of very many keys has one first, in any order of callers. */
 static void each_key_has_one_first(void **state)
 {
 	struct store_case *c = *state;
@@ -203,7 +203,7 @@ struct hot_key {
 	char name[40];
 	struct checker_event events[CHECKER_EVENTS_MAX];
 	_Atomic uint32_t taken;
-	_Atomic uint64_t token; /* the last one that anybody was given */
+	_Atomic uint64_t token; /* the last one that any thread was given */
 };
 
 struct hot {
@@ -331,7 +331,7 @@ static void hot_thread(size_t index, void *context)
 			held[k] = token ? token : held[k];
 			continue;
 		}
-		/* The own token mostly, now and then whoever's was the last. */
+		/* The own token mostly, now and then the last one of any thread. */
 		uint64_t token = hx_prng_below(prng, 4) ? held[k] : atomic_load(&key->token);
 		enum hapax_op_type type =
 			types[hx_prng_below(prng, sizeof(types) / sizeof(types[0]))];

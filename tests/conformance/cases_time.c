@@ -52,7 +52,7 @@ static void ttl_runs_from_completion(void **state)
 	assert_int_equal(case_state(c, "k"), HAPAX_STATE_ABSENT);
 }
 
-/* The record's own values decide, not those of whoever asks later. */
+/* The record's own values decide, not those of a later caller. */
 static void record_keeps_its_own_ttl(void **state)
 {
 	struct store_case *c = *state;
@@ -92,7 +92,7 @@ static void claim_never_expires(void **state)
 	assert_int_equal(case_complete(c, "k", claim.token), HAPAX_OK);
 }
 
-/* FAILED lives for the ttl, then the key begins anew. */
+/* FAILED lives for the ttl, then the key starts over. */
 static void failed_record_lives_for_its_ttl(void **state)
 {
 	struct store_case *c = *state;
@@ -108,7 +108,7 @@ static void failed_record_lives_for_its_ttl(void **state)
 	assert_int_equal(c->record.attempt, 1);
 }
 
-/* 0 is 24 hours; for ever is for ever; negative and absurd are refused. */
+/* 0 is 24 hours; forever is forever; negative and absurd are refused. */
 static void ttl_has_bounds(void **state)
 {
 	struct store_case *c = *state;
@@ -277,7 +277,7 @@ static void reboot_jumps_ahead_no_further_than_allowed(void **state)
 	assert_true(store_case_now(c) <= now + DAY + DAY / 10 + 1);
 }
 
-/* A lapsed claim that nobody takes up is settled by the sweep, after its ttl. */
+/* The sweep settles a lapsed claim without a next claim, after its ttl. */
 static void sweep_settles_lapsed_claims(void **state)
 {
 	struct store_case *c = *state;

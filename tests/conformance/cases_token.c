@@ -194,7 +194,7 @@ static void repeated_claim_gives_the_same_token(void **state)
 	assert_int_equal(again.lease_left_ms, 1000);
 	assert_int_equal(again.first_seen_ms, CASE_EPOCH_MS);
 
-	/* Even after the lapse, as long as nobody took over. */
+	/* Even after the lapse, as long as no other claim took over. */
 	store_case_advance(c, 5000);
 	must_run(c, &again, HAPAX_OUTCOME_ACQUIRED);
 	assert_int_equal(again.token, first.token);

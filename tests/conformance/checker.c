@@ -10,7 +10,7 @@
 struct key_state {
 	uint64_t state; /* enum hapax_state */
 	uint64_t token;
-	uint64_t token_max; /* of this key, for ever */
+	uint64_t token_max; /* of this key, forever */
 	uint64_t attempt;
 	uint64_t attempt_number;
 	uint64_t value;

@@ -6,7 +6,7 @@
  * Every call on the key is an event with the moments of its begin and end. The
  * checker searches for an order of the events that keeps to these moments and in
  * which each answer is the one that DESIGN 3 gives (Wing and Gong's search with
- * Lowe's memory of states). If there is none, somebody was told something untrue:
+ * Lowe's memory of states). If there is none, a caller got an untrue answer:
  * two live holders (I1b), a second success (I1), a token that came back (I5).
  *
  * Time: an event happened at some time between now_first_ms and now_last_ms, so a

@@ -215,7 +215,7 @@ static const unsigned char *choose_fingerprint(struct history *h)
 	return case_fingerprint(letters[choose(h, sizeof(letters))]);
 }
 
-/* The record's own token mostly; else an old one, another key's, or one nobody has. */
+/* The record's own token mostly; else an old one, another key's, or one without a holder. */
 static uint64_t choose_token(struct history *h, const struct hapax_op *op)
 {
 	const struct model_record *record =
@@ -678,7 +678,7 @@ static bool sweep(struct history *h)
 static void pass_time(struct history *h)
 {
 	store_case_advance(&h->c, step_choices[choose(h, h->step_count)]);
-	/* The wall clock is nobody's friend: back, ahead, to 1970 (I8). */
+	/* The wall clock is not to be trusted: back, ahead, to 1970 (I8). */
 	if (choose(h, 10) == 0) {
 		static const int64_t walls[] = {
 			0, CASE_EPOCH_MS - 86400000, CASE_EPOCH_MS,

@@ -4,7 +4,7 @@
  * that are all or nothing run on a copy of the whole model.
  *
  * Where the text leaves room, the model leaves room too: out-members are compared
- * only when a record exists, the words of an error only when somebody gave them,
+ * only when a record exists, the text of an error only when a caller gave it,
  * and tokens within one submit only per key, because operations on different keys
  * may take effect in any order.
  */
@@ -42,7 +42,7 @@ differ(struct model *model, const char *format, ...)
 	return false;
 }
 
-/* Time plus a length of time that may be for ever. */
+/* Time plus a length of time that may be forever. */
 static int64_t later(int64_t now_ms, int64_t length_ms)
 {
 	return length_ms == HAPAX_TTL_FOREVER ? HAPAX_TIME_NEVER : now_ms + length_ms;
@@ -364,7 +364,7 @@ static size_t count_parked(const struct model *model, const struct model_key *sc
 	return parked;
 }
 
-/* Expired ones too: they count until somebody removes them, and nobody says when. */
+/* Expired ones too: they count until they are removed, at an unknown time. */
 static size_t count_held(const struct model *model)
 {
 	size_t held = 0;
@@ -452,7 +452,7 @@ static bool take_token(
 
 /*
  * A token is told to who may use it: the claim that got it, the operation that brought it or wrote the
- * record, and who asks for the record. Nobody else, however the answer comes about.
+ * record, and the caller that asks for the record. No other caller, however the answer is made.
  */
 static bool compare_token(
 	struct model *model, const struct hapax_op *op, const struct model_record *record)

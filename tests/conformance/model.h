@@ -47,7 +47,7 @@ struct model_record {
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 	struct model_text owner;
 	struct model_text error;
-	bool error_is_free; /* the store chooses the words: nobody gave any, or it was full */
+	bool error_is_free; /* the store chooses the text: no caller gave any, or it was full */
 	bool may_be_cut;    /* a full store may have left out headers and body */
 	enum hapax_result_kind kind;
 	enum hapax_result_class result_class;
@@ -106,7 +106,7 @@ void model_init(struct model *model);
 bool model_submit(struct model *model, int64_t now_ms, const struct hapax_op *ops, size_t count);
 
 /*
- * Nobody knows the answer to one operation, or to a group of them that is all or nothing, but
+ * The answer to one operation, or to a group of them that is all or nothing, is unknown, but
  * it was decided: token is what a claim, check or set was given, if it was. False: model->why
  * says why that cannot be.
  */

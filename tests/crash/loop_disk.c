@@ -65,7 +65,7 @@ static bool unmount(struct loop_disk *disk)
 {
 	const char *const umount[] = {"umount", disk->place, NULL};
 
-	/* Whoever held files there has just died; the kernel may still be closing them. */
+	/* The process that held files there has just died; the kernel may still be closing them. */
 	for (int i = 0; i < 200 && disk->is_mounted; i++) {
 		if (run(umount))
 			disk->is_mounted = false;

@@ -157,7 +157,7 @@ static bool open_store(struct run *run, const char *what)
 	/* In unsafe mode, tokens are lost with what they were given for. */
 	if (run->plan->is_unsafe)
 		judge_settle_tokens(&run->judge, run->model);
-	/* The store may know of tokens that nobody was given. */
+	/* The store may know of tokens that no caller was given. */
 	if (run->judge.content->token > run->model->token_max)
 		run->model->token_max = run->model->token_high = run->judge.content->token;
 	return true;
@@ -181,7 +181,7 @@ static bool close_store(struct run *run)
 
 /*
  * The power goes now. What the store does when it is closed afterwards it does to a
- * disk that nobody looks at any more.
+ * disk that is not read any more.
  */
 static void cut_power(struct run *run)
 {
@@ -315,7 +315,7 @@ static void submit(struct run *run)
 	}
 }
 
-/* If something was changed, its time must not come again. To repeat what is done changes nothing. */
+/* If something was changed, its time must not repeat. To repeat what is done changes nothing. */
 static void note_commit(struct run *run)
 {
 	bool has_changed = print_of(run->model) != run->print_before;
@@ -329,7 +329,7 @@ static void note_commit(struct run *run)
 		if (op->outcome == HAPAX_OUTCOME_ACQUIRED && op->token > run->judge.token)
 			run->judge.token = op->token;
 	}
-	/* Around unsafe mode, marks that nobody was given a token of may be lost. */
+	/* Around unsafe mode, marks whose token no caller was given may be lost. */
 	if (!run->plan->is_unsafe)
 		run->judge.token = run->model->token_max;
 }
@@ -370,7 +370,7 @@ static size_t assumed_end(const struct run *run, size_t first)
 									: first + 1;
 }
 
-/* Has an operation from first on, which nobody knows about, given the key another token? */
+/* Has an operation from first on, whose outcome is unknown, given the key another token? */
 static bool is_taken_later(
 	const struct run *run, const bool *takes, size_t first, const struct hapax_op *op)
 {
@@ -381,7 +381,7 @@ static bool is_taken_later(
 }
 
 /*
- * The token that operations were given which nobody knows about: what a record of theirs
+ * The token that operations with an unknown outcome were given: what a record of theirs
  * shows. Those whose records are gone, or have another by now, had the next one.
  */
 static uint64_t token_of_unknown(
@@ -398,7 +398,7 @@ static uint64_t token_of_unknown(
 }
 
 /*
- * All of what nobody knows happened, but for the operations of a mask. takes: who was given a
+ * Every unknown outcome happened, but for the operations of a mask. takes: who was given a
  * token; if it is not known, to be found.
  */
 static bool assume_all(
@@ -444,7 +444,7 @@ static unsigned refusable(const struct run *run)
 }
 
 /*
- * What a fault may leave: what was answered, and all of what nobody knows or nothing of it,
+ * What a fault may leave: what was answered, and all of the unknown outcomes or none of them,
  * for that was one frame. But what was refused for want of room is not known either.
  */
 static bool allow_after_fault(struct run *run)
@@ -551,7 +551,7 @@ static bool reopen_after_fault(struct run *run)
 		    sim_disk_io(run->disk), IMAGE_PATH, &judge->options, &run->store, &err) !=
 	    HAPAX_OK)
 		return run_fail(run, "does not open after a fault", err.message);
-	/* Tokens of what nobody knows are read from what is there. */
+	/* Tokens of unknown outcomes are read from what is there. */
 	if (!content_read(judge->content, run->store))
 		return run_fail(run, "reading after a fault", judge->content->why);
 	if (!allow_after_fault(run))

@@ -18,7 +18,7 @@
  *
  * In unsafe mode a power cut may take back answers, but only from the end: what is left is
  * a beginning of the history since the store was opened. It always opens, in either mode, and
- * what was seen once stays; no token comes again.
+ * what was seen once stays; no token is given twice.
  *
  * Equal seeds give equal histories; a failure prints its seed.
  */

@@ -13,7 +13,7 @@
 
 struct crash_subject {
 	const char *name;
-	/* No write touches a page that holds something acknowledged: neighbours may suffer. */
+	/* No write touches a page that holds something acknowledged: neighbors may suffer. */
 	bool keeps_pages_apart;
 	/* A whole submit is durable or nothing of it; else a beginning of it may be. */
 	bool commits_whole;

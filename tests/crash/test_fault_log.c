@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_fault_log.c - the n-th call of the disk, and the n-th allocation, fails, once or
- * for ever, for every n of a run that goes through everything a store does.
+ * permanently, for every n of a run that goes through everything a store does.
  *
  *  I2   what was answered OK is there after a reopen and after a power cut
  *  I13  what was answered with a definite error has left nothing
@@ -145,7 +145,7 @@ static void replay(struct trial *trial, int key)
 	if (hapax_store_run(trial->store, &op, 1, NULL) == HAPAX_OK &&
 	    op.outcome == HAPAX_OUTCOME_FOUND)
 		(void)check_record(&record, trial);
-	/* The store knows that it is done: nobody may go on as if it could not be asked. */
+	/* The store knows that it is done: no caller may act as if it was unavailable. */
 	trial->oracle.broke_result |= op.status == HAPAX_ERR_UNAVAILABLE;
 	hapax_buf_free(buf);
 }
@@ -443,8 +443,8 @@ static void claim_and_lapse(struct trial *trial)
 
 /*
  * I13: its lease is over, and another takes the key and it completes in one frame, which is
- * never written. FENCED would be the end of its result, though it holds the key for all that
- * anybody knows. What was refused before it came to the frame is refused.
+ * never written. FENCED would be the end of its result, though, as far as is known, it
+ * holds the key. What was refused before it came to the frame is refused.
  */
 static void no_refusal_rests_upon_what_was_not_written(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_i2b_log.c - I2b: nobody is shown what a crash could still take back; I14: every
+ * test_i2b_log.c - I2b: no caller sees what a crash could still take back; I14: every
  * waiter is answered, once.
  *
  * One thread commits. In the middle of its write, when the frame is on its way and not
@@ -157,7 +157,7 @@ static void run_with_others(struct scene *scene, struct hapax_op *op)
 	sim_disk_observe(scene->disk, interrupt_write, scene);
 	(void)hapax_store_run(scene->store, op, 1, NULL);
 	sim_disk_observe(scene->disk, NULL, NULL);
-	/* The write did not come: nobody waits for ever. */
+	/* The write did not happen: no caller waits forever. */
 	hx_event_set(&scene->go);
 	hx_thread_join(&scene->thread);
 	assert_false(scene->was_armed);

@@ -489,7 +489,7 @@ static void copy_file(struct sim_disk *from, struct sim_disk *to, const char *pa
 	assert_int_equal(target->ops->close(target->context, out), 0);
 }
 
-/* Segments that were given up long ago and are put back: nobody believes them. */
+/* Segments that were given up long ago and are put back: the store does not trust them. */
 static void files_of_an_earlier_time_change_nothing(void **state)
 {
 	struct rot *rot = *state;

@@ -73,7 +73,7 @@ static enum hapax_op_type choose_type(struct workload *workload)
 	return HAPAX_OP_LOOKUP;
 }
 
-/* The record's own mostly; else one that nobody holds. */
+/* The record's own mostly; else one without a holder. */
 static uint64_t choose_token(
 	struct workload *workload, const struct model *model, const struct hapax_op *op,
 	int64_t now_ms)

@@ -74,7 +74,7 @@ class Lives:
 
 
 def leave_unheard(lives, deafen, hear):
-    """A life whose acknowledgements do not arrive: what it did comes again, for that reason."""
+    """A life whose acknowledgments do not arrive: its messages are delivered again, for that reason."""
     answer, first, is_deaf = lives.service.answer, threading.Semaphore(1), threading.Event()
 
     def one_at_first(headers, body):

@@ -219,7 +219,7 @@ class Service:
         self.tokens = {}
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.server.daemon_threads = True
-        # A consumer that is killed breaks its connections; nobody wants to read that.
+        # A consumer that is killed breaks its connections; that is not worth a line.
         self.server.handle_error = lambda *_: None
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.url = f"http://127.0.0.1:{self.server.server_port}/orders"

@@ -8,7 +8,7 @@
  *
  *	down N, up N     broker N goes away and comes back, with all that it has
  *	topic NAME N     make a topic
- *	error NAME N     whoever asks for that topic is told this error; it need not be there
+ *	error NAME N     a client that asks for that topic gets this error; it need not exist
  *	refuse N         the next N who ask for committed offsets are told to come later
  *
  * It ends with its standard input. What it is not: durable, and larger than 5 MiB for each

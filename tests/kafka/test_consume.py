@@ -252,7 +252,7 @@ def test_a_lost_store_is_warmed_up_by_the_past_of_the_topic(cli):
         consume.until_acknowledged(31)
         expect(consume.stop()["dead_letters"], 1)
 
-        # Another store, which knows nothing: the producer's repeats are recognised all the same, and what is new runs.
+        # Another store, which knows nothing: the producer's repeats are recognized all the same, and what is new runs.
         kafka.produce("orders", numbers(35))
         second = ["--to", service.url, "--store", f"file:{cli.folder / 'second'}"]
         consume = Consume(cli, "--from", kafka.url("orders", warm_up="10m"), *second)

@@ -74,7 +74,7 @@ def test_a_reload_starts_stops_and_changes(cli):
             until_figure(daemon, 1, "acknowledged_total", "returns")
             expect((figure(daemon, "starts_total"), figure(daemon, "up")), (1, 1))
 
-            # One changed by what it says, one by its scope: both begin anew, and count on. Another group of the broker
+            # One changed by its text, one by its scope: both start again, and count on. Another group of the broker
             # gets all of it again.
             changed = row(**{"from": kafka.url("orders", group="again")}, to=other.url, attempts=3)
             reload(daemon, config(changed, second, more="defaults: {lease: 31s}"))
@@ -142,7 +142,7 @@ def test_it_waits_for_a_store_that_refuses(cli):
             expect(figure(daemon, "dead_letters_total"), 0)
             expect(set(service.effects.values()), {1})
 
-            # Nobody makes the daemon run a command by the API.
+            # The API cannot make the daemon run a command.
             patch = json.dumps({"consumers": [{"name": "x", "from": "kafka://h/t", "exec": "true"}]}).encode()
             refused = request(daemon.admin, "PATCH", "/api/v1/config", {**bearer, "Content-Type": "application/json"}, patch)
             refused.is_problem(409, "consumers cannot be changed here")

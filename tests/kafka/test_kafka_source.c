@@ -31,7 +31,7 @@ enum { WAIT_MS = 30000, COUNT = 20, SIZE = 100 * 1000, STARVED_MS = 1000 };
 static rd_kafka_t *owner;
 static rd_kafka_mock_cluster_t *mock;
 static struct hapax_source *source;
-/* It stands still unless a test says so: a source that nobody takes from does not pause then. */
+/* It stands still unless a test says so: a source without a taker does not pause then. */
 static int64_t now_ms;
 
 static void no_log(const rd_kafka_t *rk, int level, const char *facility, const char *text)
@@ -165,7 +165,7 @@ static struct hx_kafka_source *kafka(void)
 	return (struct hx_kafka_source *)source;
 }
 
-/* As where the topic was made anew: the offset goes back, within what is ours. */
+/* As if the topic was created again: the offset goes back, within what is ours. */
 static void go_back(void)
 {
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
@@ -197,7 +197,7 @@ static void wait_for_commit(int64_t offset)
 	}
 }
 
-/* What was fetched with the first message of a log that begins anew is new, too, and comes. */
+/* What was fetched with the first message of a log that was created again is new, too. */
 static void a_log_that_begins_anew_is_read_whole(void **state)
 {
 	struct hapax_message *old = NULL;
@@ -314,7 +314,7 @@ static void on_told(
 	*(enum hapax_status *)publication->context = status;
 }
 
-/* Nobody takes letters, and the consumer has waited as long as it may: it is told so, and does not wait on. */
+/* No broker accepts dead letters, and the consumer has waited to its limit: it gets the error. */
 static void a_stop_does_not_wait_for_letters(void **state)
 {
 	enum hapax_status told[2] = {HAPAX_OK, HAPAX_OK};
@@ -374,7 +374,7 @@ static void wait_for_parts(uint64_t count)
 	}
 }
 
-/* Another one joins the group while nobody takes from the source, which gives one of two to it. */
+/* Another one joins the group while the source has no taker; the source gives it one of two. */
 static struct hapax_source *join_while_starved(void)
 {
 	int64_t end_ns = hx_clock_mono_ns() + WAIT_MS * INT64_C(1000000);
@@ -392,7 +392,7 @@ static struct hapax_source *join_while_starved(void)
 	return other;
 }
 
-/* librdkafka remembers that it was paused, and nobody would have it go on. */
+/* librdkafka remembers that it was paused, and would never resume. */
 static void a_partition_that_was_lost_while_paused_comes_back(void **state)
 {
 	struct hapax_source *other;
@@ -468,7 +468,7 @@ static void what_came_before_a_pause_is_there(void **state)
 	assert_int_equal(seen, COUNT);
 }
 
-/* A backlog that nobody has looked at is not none. */
+/* A backlog that was not read yet is not none. */
 static void a_lag_that_is_not_known_is_not_zero(void **state)
 {
 	(void)state;
@@ -494,7 +494,7 @@ static void a_lag_that_is_not_known_is_not_zero(void **state)
 	assert_int_equal(lag(), 0);
 }
 
-/* The broker would take it for ours, and nobody would get its messages. */
+/* The broker would take it for ours, and no consumer would get its messages. */
 static void a_partition_without_memory_is_fatal(void **state)
 {
 	int fatal = 0;

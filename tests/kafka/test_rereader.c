@@ -165,7 +165,7 @@ static void the_past_ends_where_the_group_stands(void **state)
 	assert_int_equal(past.count, 0);
 }
 
-/* The topic was made anew, or its log cut: what stands there now was never acknowledged. */
+/* The topic was created again, or its log cut: what stands there now was never acknowledged. */
 static void a_log_that_ends_before_that_has_no_past(void **state)
 {
 	(void)state;

@@ -132,7 +132,7 @@ static void what_is_told_with_an_answer_is_heard(void **state)
 	int64_t wait_ns = INT64_C(60) * 1000000000, began_ns;
 	unsigned partitions = 0;
 
-	needs_postgres(c, "SQLite tells nobody of a new row");
+	needs_postgres(c, "SQLite does not notify of a new row");
 	hx_outbox_batch_init(&batch);
 	assert_int_equal(hapax_outbox_open(c->url, &outbox, NULL), HAPAX_OK);
 	assert_int_equal(

@@ -187,7 +187,7 @@ static void failures_count_with_the_token_only(void **state)
 	assert_int_equal(paused->ops->mark(paused, &batch, &err), HAPAX_OK);
 	assert_int_equal(
 		outbox_case_number(c, "SELECT state FROM {}hapax_outbox WHERE id = '1'"), 0);
-	/* That the broker has one is true whoever says it. */
+	/* That the broker has one is true from any source. */
 	assert_int_equal(
 		outbox_case_number(c, "SELECT state FROM {}hapax_outbox WHERE id = '2'"), 1);
 	assert_int_equal(paused->ops->fetch(paused, "paused", 10, &batch, &err), HAPAX_OK);
@@ -270,7 +270,7 @@ static int come_after_a_while(void *context)
 	return hx_clock_mono_ns() > company->deadline_ns;
 }
 
-/* As of a queue that has lost its majority. The sink itself is there, and the row stops nobody. */
+/* As of a queue that has lost its majority. The sink is there, and the row stops no other. */
 static void a_row_that_is_never_confirmed_stops_nobody(void **state)
 {
 	struct outbox_case *c = *state;
@@ -307,7 +307,7 @@ static int stop_when_one_is_parked(void *context)
 			company->c, "SELECT count(*) FROM {}hapax_outbox WHERE state = 2") > 0;
 }
 
-/* That the time was up before its turn is no fault of a row, wherever it stands. */
+/* A row is not to blame if the time was up before its turn, wherever it stands. */
 static void a_row_that_was_never_sent_keeps_its_attempts(void **state)
 {
 	struct outbox_case *c = *state;

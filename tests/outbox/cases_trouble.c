@@ -12,7 +12,7 @@
 
 #define HOUR_MS INT64_C(3600000)
 
-/* What would be tried for ever is over when it was told. */
+/* What would be tried forever ends when it was reported. */
 static int stop_at_outage(void *context)
 {
 	struct reports *reports = context;
@@ -43,7 +43,7 @@ static void check_parked(struct outbox_case *c, const char *id, const char *reas
 		fail_msg("%s: '%s' has no '%s'", id, text, reason);
 }
 
-/* As whoever writes to the table itself would; payload and topic are expressions of SQL. */
+/* As a program that writes to the table itself; payload and topic are expressions of SQL. */
 static void insert_row(
 	struct outbox_case *c, const char *id, const char *topic, const char *payload)
 {
@@ -95,7 +95,7 @@ static void rows_that_are_no_events_are_parked(void **state)
 	assert_int_equal(memory_log_find(&sunk, "good", NULL), 1);
 }
 
-/* As in C, where empty bytes are none: nobody waits for anybody. */
+/* As in C, where empty bytes are none: no row waits for another. */
 static void an_empty_ordering_key_is_none(void **state)
 {
 	struct outbox_case *c = *state;
@@ -275,7 +275,7 @@ static void an_older_outbox_is_told_and_brought_up_to_date(void **state)
 	assert_int_equal(hapax_outbox_open(c->url, &outbox, &err), HAPAX_ERR_UNAVAILABLE);
 	assert_non_null(strstr(err.message, "has version 1, and this hapax needs 2"));
 	assert_non_null(strstr(err.message, "hapax outbox init"));
-	/* Who joins goes on adding, and who brings it up to date does not wait for him for ever. */
+	/* A joined caller continues to add, and the update does not wait for it forever. */
 	if (c->is_postgres)
 		outbox_case_run(c, "BEGIN");
 	outbox_case_add(c, "t", "k", "meanwhile", "");

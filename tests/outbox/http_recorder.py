@@ -41,7 +41,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 def main():
     server = Server(("127.0.0.1", int(sys.argv[1])), Recorder)
-    # A relay that is killed breaks its connections; nobody wants to read that.
+    # A relay that is killed breaks its connections; that is not worth a line.
     server.handle_error = lambda *_: None
     server.file = os.open(sys.argv[2], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     print("ready", server.server_port, flush=True)

@@ -79,7 +79,7 @@ static enum hapax_status sink_publish(
 		log->calls_max = count;
 	is_away = log->away > 0;
 	log->away -= is_away;
-	/* Away after half of them were taken, and nobody knows of it. */
+	/* Unavailable after half of them were taken; the relay does not know. */
 	for (size_t i = 0; i < (is_away ? count / 2 : count); i++)
 		take(log, rows[i]);
 	for (size_t i = 0; i < count && is_away; i++)

@@ -24,11 +24,11 @@ struct memory_log {
 
 	/*
 	 * Topics that begin with "fail" FAIL, with "bad" are REFUSED, until that is switched off; with
-	 * "garbled" they are REFUSED for a reason that is no text; with "silent" they are never decided,
+	 * "garbled" they are REFUSED for a reason that is not text; with "silent" never decided,
 	 * nor with "unsent", for want of time; with "slow" they take half of the time.
 	 */
 	bool is_tolerant;
-	size_t away; /* so many calls of publish find nobody */
+	size_t away; /* so many calls of publish find no server */
 };
 
 void memory_log_init(struct memory_log *log);

@@ -43,7 +43,7 @@ enum sink_mode {
 struct sink_broker {
 	const char *name;
 	const char *prefix; /* of the attributes */
-	const char *absent; /* the URL of a sink where nobody is */
+	const char *absent; /* the URL of a sink without a server */
 	const struct sink_bad *bad;
 	size_t bad_count;
 	bool restarts_fast;

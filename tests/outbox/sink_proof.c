@@ -115,7 +115,7 @@ static void write_one_locally(
 	outbox_case_run(c, is_kept ? "COMMIT" : "ROLLBACK");
 }
 
-/* Somebody begins, and dies. */
+/* A relay begins, and dies. */
 static void die_in_a_transaction(const struct writer *writer, const char *id)
 {
 	pid_t pid = fork();
@@ -130,7 +130,7 @@ static void die_in_a_transaction(const struct writer *writer, const char *id)
 		write_one_locally(&own, writer, &prng, id, true);
 		_exit(1);
 	}
-	/* Nobody but the parent's own wait would hear of an assertion here. */
+	/* Only the parent's own wait would hear of an assertion here. */
 	if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFSIGNALED(status) ||
 	    WTERMSIG(status) != SIGKILL)
 		_exit(1);
@@ -265,7 +265,7 @@ static void restart_something(const struct sink_broker *broker, unsigned number)
 		assert_int_equal(system(getenv("HAPAX_TEST_POSTGRES_RESTART")), 0);
 }
 
-/* One relay that lives and one that dies again and again, until nobody writes any more. */
+/* One relay that lives and one that dies again and again, until no thread writes any more. */
 static unsigned relay_while_they_write(
 	const struct sink_broker *broker, const struct writer *writers, struct hx_prng *prng)
 {
@@ -316,7 +316,7 @@ static unsigned relay_the_rest(void)
 	unsigned deaths = 0, deadly = scale_is_proof() ? 3 : 1;
 
 	for (unsigned round = 0; round <= deadly; round++) {
-		/* One of the first batch, one later; in the last round nobody. */
+		/* One of the first batch, one later; in the last round none. */
 		pid_t pids[2] = {
 			start_relay(round < deadly ? 1 : 0, true),
 			start_relay(round < deadly ? 2 + round : 0, true)};
@@ -432,7 +432,7 @@ static void prove(const struct sink_broker *broker, const char *kind, const char
 		(unsigned long long)consumer.effects, deaths);
 	compare(&consumer);
 	assert_true(!scale_is_proof() || consumer.effects >= 100000);
-	/* The batches of those who died came again. */
+	/* The batches of relays that died were published again. */
 	assert_true(consumer.messages > consumer.effects);
 	assert_true(deaths > 0);
 	(void)snprintf(what, sizeof(what), "outbox in %s to %s (T12)", kind, broker->name);

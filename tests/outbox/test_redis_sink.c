@@ -173,7 +173,7 @@ static void a_header_named_as_the_payload_is_refused(void **state)
 	sink->ops->close(sink);
 }
 
-/* Nobody's fault: it is published when the server takes entries again. */
+/* No row is to blame: it is published when the server takes entries again. */
 static void check_away(const char *before, const char *after, const char *reason)
 {
 	struct hx_sink *sink = open_sink("", "");
@@ -368,7 +368,7 @@ static void servers_that_are_gone_are_forgotten(void **state)
 	(void)snprintf(url, sizeof(url), "redis+cluster://127.0.0.1:%d", (int)ntohs(at.sin_port));
 	sink = sink_rows_open(url);
 	sink_rows_make(&rows, "topic", 1);
-	/* Some at a time: it does not run after them for ever. */
+	/* Some at a time: it does not run after them forever. */
 	for (int i = 0; i < MANY && rows.rows[0].outcome == HX_OUTBOX_UNDECIDED; i++)
 		(void)sink_rows_publish(&rows, sink, WAIT_MS, NULL);
 	assert_int_equal(rows.rows[0].outcome, HX_OUTBOX_SENT);

@@ -152,7 +152,7 @@ static void a_slot_that_moves_is_followed(void **state)
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 120);
 	(void)redis_peer_ask(&peers[to], "ASKING");
 	assert_int_equal(ask_number(&peers[to], "XLEN stream-0"), 2);
-	/* It has moved for good. */
+	/* It has moved permanently. */
 	for (size_t i = 0; i < SERVERS; i++)
 		(void)redis_peer_ask(
 			&peers[(to + i) % SERVERS], "CLUSTER SETSLOT %lld NODE %s", (long long)slot,

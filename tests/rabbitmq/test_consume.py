@@ -134,7 +134,7 @@ def test_letters_wait_for_an_exchange_that_takes_them(cli):
         consume = Consume(cli, "--from", url, "--to", service.url, "--backoff", "5ms", "--backoff-max", "50ms")
         consume.until(lambda _: any("no exchange" in e["why"] for e in consume.all("undelivered")), "there is no exchange")
         queue.declare_exchange(exchange)
-        consume.until(lambda _: any("NO_ROUTE" in e["why"] for e in consume.all("undelivered")), "nobody is bound to it")
+        consume.until(lambda _: any("NO_ROUTE" in e["why"] for e in consume.all("undelivered")), "no queue is bound")
         consume.until(lambda f: f.get("received") == 3, "all are in hand")
         expect(consume.figures()["acknowledged"], 0, "nothing is dropped meanwhile")
         queue.declare(f"{queue.name}.dead")
@@ -152,7 +152,7 @@ def test_over_tls_and_only_to_whom_we_trust(cli):
         queue.fill(numbers(3))
         url = f"amqps://guest:guest@{address}/{queue.name}"
         consume = Consume(cli, "--from", url, "--to", service.url)
-        consume.until(lambda _: consume.all("source_failed"), "the certificate is nobody's")
+        consume.until(lambda _: consume.all("source_failed"), "the certificate is unknown")
         expect_in("ca=FILE", consume.all("source_failed")[0]["why"])
         expect(consume.stop()["received"], 0)
         consume = Consume(cli, "--from", f"{url}?ca={authority}", "--to", service.url)
@@ -161,7 +161,7 @@ def test_over_tls_and_only_to_whom_we_trust(cli):
 
 
 def nested(depth):
-    """A header table of one table in the other; nobody's writer makes that."""
+    """A header table of one table in the other; no client library writes that."""
     inner = b"\0\0\0\0"
     for _ in range(depth):
         inner = (len(inner) + 3).to_bytes(4, "big") + b"\1aF" + inner
@@ -253,7 +253,7 @@ def test_a_queue_that_is_not_there_is_waited_for_or_made(cli):
         queue.declare(queue.name)
         queue.fill(numbers(2))
         consume.until_acknowledged(2)
-        # It goes on when its queue is deleted and made anew.
+        # It continues when its queue is deleted and created again.
         said = len(consume.all("source_failed"))
         queue.delete(queue.name)
         consume.until(lambda _: len(consume.all("source_failed")) > said, "the end is told")
@@ -264,7 +264,7 @@ def test_a_queue_that_is_not_there_is_waited_for_or_made(cli):
         queue.delete(queue.name)
         consume = Consume(cli, "--from", queue.url(declare="quorum"), "--to", service.url)
         consume.until(lambda f: f.get("lag") == 0, "it is there")
-        # A new connection makes it anew, too.
+        # A new connection creates it again, too.
         queue.delete(queue.name)
         consume.until(lambda f: f.get("rebalances") == 2, "it is there again")
         queue.fill([(f'{{"n":{n}}}', event(n)) for n in range(3, 5)])
@@ -274,7 +274,7 @@ def test_a_queue_that_is_not_there_is_waited_for_or_made(cli):
 
 
 def test_a_queue_that_is_back_at_once_is_consumed(cli):
-    """Nobody who asks for it from time to time would see that it was gone."""
+    """A consumer that asks for it from time to time would not see that it was gone."""
     classic = {"x-queue-type": "classic"}
     with Queue(classic) as queue, Service() as service:
         queue.fill(numbers(2))
@@ -320,7 +320,7 @@ def test_term_finishes_what_runs_and_gives_back_the_rest(cli):
         go.touch()
         figures = consume.wait()
         expect((figures["ok"], figures["acknowledged"]), (2, 2))
-        # A quorum queue takes a while to have back what nobody acknowledged.
+        # A quorum queue takes a while to have back what was not acknowledged.
         until(lambda: queue.ready(queue.name) == 4, "the broker has them back")
         consume = Consume(cli, "--from", queue.url(), "--exec", script)
         consume.until_acknowledged(4)

@@ -32,7 +32,7 @@ def test_a_message_and_an_event_are_one(cli):
             line = said(daemon, "duplicate job blocked")[0]
             expect((line["consumer"], line["cause"], line["original"], line["job_id"]), ("orders", "producer", queue.name, "A-2"))
 
-            # The broker is away, and back; what was out comes again.
+            # The broker is unavailable, and available again; unacknowledged messages are delivered again.
             proxy.cut()
             until(lambda: said(daemon, "source failed"), "it is told")
             queue.fill(messages(3))

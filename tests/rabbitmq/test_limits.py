@@ -80,7 +80,7 @@ def more_than_announced():
 
 
 def larger_than_agreed():
-    """The beginning of a frame of a gigabyte: nobody waits for the rest, nor makes room for it."""
+    """The beginning of a frame of a gigabyte: the reader neither waits nor makes room for the rest."""
     return struct.pack(">BHI", 3, 1, 1 << 30) + b"x" * 100
 
 
@@ -96,7 +96,7 @@ def test_a_broker_that_says_what_it_may_not(cli):
             consume.until_acknowledged(done + 1)
             said = len(consume.all("source_failed"))
             proxy.say(frames)
-            consume.until(lambda _, said=said: len(consume.all("source_failed")) > said, "it is told, and connects anew")
+            consume.until(lambda _, said=said: len(consume.all("source_failed")) > said, "it reports, and reconnects")
         queue.fill([('{"n":3}', event(3))])
         consume.until_acknowledged(4)
         figures = consume.stop()
@@ -126,7 +126,7 @@ def test_what_waits_is_held_and_does_not_come_back(cli):
         queue.fill(numbers(2))
         arguments = ["--to", service.url, "--backoff", "5ms", "--backoff-max", "5ms"]
         consume = Consume(cli, "--from", queue.url(proxy.address), *arguments)
-        consume.until(lambda f: f.get("in_progress", 0) >= 5 and f.get("ok") == 1, "somebody else is at it")
+        consume.until(lambda f: f.get("in_progress", 0) >= 5 and f.get("ok") == 1, "another consumer runs it")
         cli.run("release", "/shop:A-0", "--token", str(token))
         consume.until_acknowledged(2)
         expect(consume.stop()["ok"], 2)
@@ -168,7 +168,7 @@ def test_a_broker_that_takes_nothing_is_waited_for(cli):
         expect(consume.figures()["acknowledged"], 1)
         proxy.tell(UNBLOCKED)
         consume.until_acknowledged(2)
-        expect(consume.all("undelivered"), [], "that it waited is no failure")
+        expect(consume.all("undelivered"), [], "waiting is not a failure")
 
         # What was said of one connection does not hold for the next.
         proxy.tell(BLOCKED, short("low on disk"))

@@ -1,4 +1,4 @@
-"""An API token is no shell: no change by the API names a host, a file or a command, and no URL shows its secrets."""
+"""An API token is not a shell: no change by the API names a host, a file or a command, and no URL shows its secrets."""
 
 import json
 import urllib.parse
@@ -75,7 +75,7 @@ def test_a_change_runs_no_command(cli):
 
 
 def test_no_url_runs_a_command(cli):
-    """Nor from the operator's own files and options: what is pasted there may come from somebody else."""
+    """Nor from the operator's own files and options: text that is pasted there may come from a stranger."""
     marker = cli.folder / "executed"
     path = cli.folder / "hostile.yaml"
     shop = Shop(cli)

@@ -48,7 +48,7 @@ def test_one_shared_credential_hides_no_other(cli):
         for fields in clients:
             owns(service, send(daemon, fields))
         for number, fields in enumerate(clients, 1):
-            # In another order, with cookies that are nobody's: still the same client, and no second charge.
+            # In another order, with unknown cookies: still the same client, and no second charge.
             again = [*reversed([field for field in fields if field[0] != "X-API-Key"])]
             again += [field for field in fields if field[0] == "X-API-Key"] + [("Cookie", f"_ga=GA1.{number}; theme=dark")]
             expect_replayed(send(daemon, again), b"run %d" % number)
@@ -56,7 +56,7 @@ def test_one_shared_credential_hides_no_other(cli):
 
 
 def test_a_client_without_a_credential_gets_nothing(cli):
-    """Neither a response nor a run; what is empty or not named is no credential. What has no key passes."""
+    """Neither a response nor a run; an empty or unnamed value is not a credential. A request without a key passes."""
     nobody = [
         [],
         [("Authorization", "")],
@@ -88,7 +88,7 @@ def test_sharing_must_be_written_down(cli):
 
 
 def test_a_credential_that_stays_behind(cli):
-    """Connection names it, so the upstream would answer somebody else: nothing runs."""
+    """Connection names it, so the upstream would answer another client: nothing runs."""
     with api() as service, proxy(cli, service.url, config=SESSIONS) as daemon:
         for name, value in (("Authorization", "A"), ("X-API-Key", "A"), ("Private-Token", "A"), ("Cookie", "session=A")):
             send(daemon, [(name, value), ("Connection", f"close, {name.lower()}")]).is_problem(400, "Connection")

@@ -1,4 +1,4 @@
-"""Connections that do nothing, and guesses: neither keeps anybody else out."""
+"""Connections that do nothing, and guesses: neither keeps other clients out."""
 
 import contextlib
 import hashlib
@@ -24,7 +24,7 @@ def resp_address(daemon):
 
 
 def test_probes_are_answered_beside_idle_connections(cli):
-    """Whoever has asked for nothing for longest makes room; whoever asks is not sent away."""
+    """The connection that was idle for longest makes room; an active one stays."""
     limit = shutil.which("prlimit")
     if limit is None:
         raise Skip("prlimit is not there")
@@ -76,7 +76,7 @@ def test_connections_of_an_address(cli):
 
 
 def test_redis_connections_that_are_idle(cli):
-    """A part of a command is no reason to wait for the rest of it."""
+    """A part of a command does not justify waiting for the rest of it."""
     config = "resp:\n  idle_timeout: 300ms\n"
     with upstream() as service, serve(cli, service.url, "--resp", "127.0.0.1:0", config=config) as daemon:
         for sent, answered in ((b"", b""), (b"PING\r\n", b"+PONG\r\n"), (b"*2\r\n$4\r\nECHO\r\n$100\r\nx", b"")):

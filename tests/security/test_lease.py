@@ -77,7 +77,7 @@ class Line:
                         self.watch(data)
                         far.sendall(data)
                     else:
-                        # The store has granted it: whoever comes now comes second.
+                        # The store has granted it: the next claim comes second.
                         if self.is_asked:
                             self.is_asked = False
                             self.held.set()
@@ -177,7 +177,7 @@ def test_the_proxy_does_not_forward_under_a_lease_that_is_over(cli):
 
 
 def test_a_claim_that_is_late_and_still_ours_runs_once(cli):
-    """Nobody took over: asked again, it is had for a whole lease."""
+    """No other claim took over: asked again, it holds for a whole lease."""
     with demo(cli) as service:
         start = lambda store: serve(cli, service.url, store=store, config=LEASE)  # noqa: E731
         with two_nodes(cli, start) as (line, slow, _):

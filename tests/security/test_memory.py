@@ -80,7 +80,7 @@ def refused(daemon, reason="memory"):
 
 
 def is_well(daemon):
-    """Below the limit, and whoever asks is told so."""
+    """Below the limit, and INFO says so."""
     expect(get(daemon.admin, "/livez").status, 200)
     figures = metrics(daemon)
     expect(figures["hapax_listener_memory_max_bytes"], LIMIT // 8)
@@ -161,7 +161,7 @@ def test_an_mget_of_many_short_values(cli):
 
 
 def test_commands_that_come_in_part(cli):
-    """A part of a large command is memory, too. Whoever is refused is told why: the rest has nowhere to go."""
+    """A part of a large command is memory, too. A refused client learns why: the rest has nowhere to go."""
     part = b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$200000\r\n" + b"x" * 150000
     with confined(cli, *OFF) as daemon:
         clients = [pushed(door(daemon), part) for _ in range(enough(400, 150))]
@@ -318,7 +318,7 @@ def test_large_bodies_at_once(cli):
 
 
 def test_large_bodies_that_need_the_same_memory(cli):
-    """Each fits alone, two of them never do: nobody is told to try again, and neither is whoever sends a small one."""
+    """Each fits alone, two of them never do: no sender is told to retry, and neither is one with a small body."""
     with upstream() as service, confined(cli, to=service.url) as daemon:
         replies = posted(daemon, [usual(900_000)] * enough(40, 6) + [usual(1000)] * 4)
         expect({reply.status for reply in replies}, {200})

@@ -50,7 +50,7 @@ def is_kept(to, number, kept):
 
 
 def test_connections_of_an_address(cli):
-    """429 above its limit, for nobody else; the log tells when it begins."""
+    """429 above its limit, for this address alone; the log reports when it begins."""
     network.need()
     with (
         upstream() as service,
@@ -98,7 +98,7 @@ def test_a_trusted_proxy_is_not_its_clients(cli):
         expect(status("b", 9, X_Forwarded_For="192.0.2.1, 203.0.113.9"), 429)
         expect(status("c", 9, X_Forwarded_For="203.0.113.9, 192.0.2.1"), 200)
         expect(status("d", 9), 200)
-        # Somebody else says so, and is not believed.
+        # Another client claims this address, and is not believed.
         expect(status("e", 3, X_Forwarded_For="203.0.113.9"), 200)
         service.release.set()
         for thread in held:

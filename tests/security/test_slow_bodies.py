@@ -1,4 +1,4 @@
-"""Bodies that come slowly, or take long to read, hold up nobody but their sender."""
+"""Bodies that arrive slowly, or take long to read, hold up only their sender."""
 
 import contextlib
 import random

@@ -123,14 +123,14 @@ def test_a_token_of_one_tenant(cli):
                 assert SECRET.encode() not in own.body and b"initech" not in own.body, f"{row}: {own.body}"
         for path in ("/api/v1/keys", "/api/v1/duplicates", "/api/v1/events"):
             ask(daemon, own_token, "GET", path + "?tenant=initech").is_problem(403, "tenant acme")
-        # Nothing was changed, and whoever may see all does.
+        # Nothing was changed, and a token for all tenants sees everything.
         expect(ask(daemon, all_token, "GET", f"/api/v1/keys/initech/g/{SECRET}").status, 200)
         for path in ("/metrics", "/actuator/deduplication", "/api/v1/stats"):
             expect(ask(daemon, all_token, "GET", path).status, 200, path)
 
 
 def test_metrics_that_are_open_are_for_everybody(cli):
-    """Whoever opens them has decided that; a token takes nothing away."""
+    """An operator who opens them has decided that; a token takes nothing away."""
     all_token, own_token, config = two_tenants(cli)
     with serve(cli, None, "--gateway", "off", config=config + "  open_metrics: true\n") as daemon:
         fill(daemon, all_token)

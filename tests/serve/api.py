@@ -22,7 +22,7 @@ class Api:
 
     /status/N answers N; /drop takes the request and closes; /hold answers when release is set; /size/N has so many
     bytes; /chunked comes in chunks; /slow/N sends a piece, waits for release, and sends the rest of N pieces, or goes on
-    for ever with /slow/endless. All else is 200. Fields are sent with every response, text is its body, with the number
+    forever with /slow/endless. All else is 200. Fields are sent with every response, text is its body, with the number
     of the request.
     """
 

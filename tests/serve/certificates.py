@@ -32,7 +32,7 @@ def openssl(*arguments, code=0):
 
 
 class Certificate:
-    """Who somebody is: files with a certificate and its key."""
+    """An identity: files with a certificate and its key."""
 
     def __init__(self, folder, name):
         self.path, self.key = folder / f"{name}.pem", folder / f"{name}.key"

@@ -279,7 +279,7 @@ def serve(cli, url, *options, **more):
 
 
 def dead_address():
-    """A port that nobody listens on."""
+    """A port without a listener."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{probe.getsockname()[1]}"

@@ -73,7 +73,7 @@ def text_faults(schema, value, path):
     if "pattern" in schema and not re.search(schema["pattern"], value):
         found.append(f"{path}: {value!r} does not match {schema['pattern']}")
     if schema.get("format") == "date-time" and not TIME.fullmatch(value):
-        found.append(f"{path}: {value!r} is no time")
+        found.append(f"{path}: {value!r} is not a time")
     return found
 
 

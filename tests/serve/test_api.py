@@ -117,7 +117,7 @@ def test_claim_complete_replay(cli):
 
 
 def test_only_who_acquired_is_told_the_token(cli):
-    """Whoever sends back what it was told cannot end another caller's claim."""
+    """A caller that sends back what it got cannot end another caller's claim."""
     same, other = hashlib.sha256(b"1").hexdigest(), hashlib.sha256(b"2").hexdigest()
     with api(cli) as (_, call):
 
@@ -167,7 +167,7 @@ def test_release_park_resolve(cli):
         token = call.claim("c")["token"]
         expect(call("POST", "/resolve", {"key": "c", "as": "retry", "force": True}).json["outcome"], "applied")
         expect(call("GET", "/keys/default/default/c").json["state"], "failed")
-        # The token is the record's until the next claim: whoever held it has done it after all.
+        # The token is the record's until the next claim: its former holder has done the work after all.
         expect(call("POST", "/complete", {"key": "c", "token": token}).json["outcome"], "applied")
 
 
@@ -335,7 +335,7 @@ class Listener:
         return sum(event.get("event") == kind for event in list(self.events))
 
     def close(self):
-        # First, or whoever closes waits for who reads, until the next heartbeat.
+        # First, or the closer waits for the reader, until the next heartbeat.
         self.socket.shutdown(socket.SHUT_RDWR)
         self.thread.join()
         self.connection.close()
@@ -353,7 +353,7 @@ def test_decisions_as_they_are_made(cli):
         schema = {"$ref": "#/components/schemas/Decision"}
         expect(schema_check.faults(schema, json.loads(last["data"]), call.description), [])
         listener.close()
-        # Whoever comes back goes on behind what it had.
+        # A client that reconnects continues after what it had.
         call("POST", "/check", [{"key": "b"}, {"key": "a"}])
         second = Listener(call, last_id=last["id"])
         until(lambda: len(second.decisions) == 2, "what was missed is told")

@@ -1,4 +1,4 @@
-"""A2: of any number of deliveries at once one runs; the rest get its reply, or are told to come again."""
+"""A2: of any number of deliveries at once one runs; the others get its reply, or are told to retry."""
 
 import threading
 
@@ -52,6 +52,6 @@ def test_a_hundred_at_once_on_disk(cli):
 
 
 def test_a_hundred_that_wait(cli):
-    """With a wait nobody is sent away: all get the one reply, on whichever loop they came."""
+    """With a wait no client is refused: all get the one reply, on whichever loop they came."""
     replies = rounds(cli, "memory:", scaled(proof=100, usual=3), ["--delay", "50ms"], "defaults:\n  wait: 30s\n")
     expect({reply.status for reply in replies}, {200})

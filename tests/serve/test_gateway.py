@@ -43,7 +43,7 @@ def test_other_data_is_a_mismatch(cli):
 
 
 def test_what_is_stored_and_damaged(cli):
-    """Coming again changes nothing: 500, without Retry-After, and nothing runs."""
+    """A retry changes nothing: 500, without Retry-After, and nothing runs."""
     path = cli.folder / "ledger.db"
     with demo(cli) as service, serve(cli, service.url, store=f"sqlite:{path}") as daemon:
         post(daemon.gateway, "1")
@@ -123,7 +123,7 @@ def test_what_a_client_gets(cli):
 
 
 def test_outcomes_of_an_upstream(cli):
-    """DESIGN 3: what is done, what failed for good, and what the next delivery runs again (A5)."""
+    """What is done, what failed permanently, and what the next delivery runs again (A5)."""
     with upstream() as service, serve(cli, service.url) as daemon:
         for status in (200, 202, 400, 402, 405, 410, 413, 415, 422, 499):
             expect(post(daemon.gateway, f"kept-{status}", path=f"/status/{status}").decision, "acquired", str(status))
@@ -140,7 +140,7 @@ def test_outcomes_of_an_upstream(cli):
 
 
 def test_an_answer_that_is_lost(cli):
-    """Sent, and no answer: nobody knows. The default is that the next delivery runs."""
+    """Sent, and no answer: the outcome is unknown. By default the next delivery runs."""
     with upstream() as service, serve(cli, service.url) as daemon:
         post(daemon.gateway, "1", path="/drop").is_problem(502, "upstream-lost")
         expect(post(daemon.gateway, "1").decision, "acquired")
@@ -162,7 +162,7 @@ def test_an_answer_that_is_lost_is_parked(cli):
         post(daemon.gateway, "1", path="/drop").is_problem(502, "upstream-lost")
         reply = post(daemon.gateway, "1").is_problem(409, "parked")
         expect((reply.decision, "retry-after" in reply.headers), ("parked", False))
-        # To come again changes nothing, in a batch neither; unless another event of it gets better by that.
+        # A retry changes nothing, nor in a batch, unless another event of it gets better by that.
         reply = post_batch(daemon.gateway, [structured("1")]).is_problem(409)
         assert "retry-after" not in reply.headers, reply.headers
         batch, form = [structured("1"), structured("2")], {"Content-Type": "application/cloudevents-batch+json"}
@@ -254,7 +254,7 @@ def processor_ms(daemon):
 
 
 def test_large_events_are_read_beside_the_loop(cli):
-    """In each mode, good and bad: what takes long to read and hash holds nobody up."""
+    """In each mode, good and bad: an event that takes long to read and hash holds up no other."""
     rows = [{"id": number, "name": f"row {number}", "values": [1.5, 2, 3]} for number in range(60000)]
     with upstream() as service, serve(cli, service.url, config="loops: 1\nhttp:\n  max_body_memory: 4MiB\n") as daemon:
         before = processor_ms(daemon)

@@ -175,7 +175,7 @@ def test_drain(cli):
         service.arrived.acquire()
         daemon.process.send_signal(signal.SIGTERM)
         daemon.wait_for(lambda line: "draining" in line)
-        until(lambda: refuses(daemon.gateway), "nobody is let in")
+        until(lambda: refuses(daemon.gateway), "connections are refused")
         expect(get(daemon.admin, "/readyz").status, 503)
         expect(get(daemon.admin, "/livez").status, 200)
         expect(daemon.process.poll(), None)
@@ -229,7 +229,7 @@ class Caller:
 
 
 def test_drain_resets_nobody(cli):
-    """Whoever gets a connection gets an answer, up to the end."""
+    """Every connection gets an answer, up to the end."""
     with demo(cli) as service, serve(cli, service.url) as daemon:
         callers = [Caller(daemon.gateway, b"%d" % number) for number in range(8)]
         until(lambda: all(caller.answered > 0 for caller in callers), "all of them are at it")
@@ -407,7 +407,7 @@ def test_the_example_of_a_retry_storm(cli):
 
 
 def test_an_example_that_finds_no_program_says_so(cli):
-    """Rather than waiting for ever for a daemon that never was."""
+    """Rather than waiting forever for a daemon that never was."""
     path = "/usr/bin:/bin"
     if shutil.which("hapax", path=path):
         raise Skip("hapax is installed")

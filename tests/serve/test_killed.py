@@ -60,7 +60,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 http.server.ThreadingHTTPServer.request_queue_size = 128
 server = http.server.ThreadingHTTPServer(("127.0.0.1", int(sys.argv[1])), Handler)
-# Whoever asked may be dead.
+# The caller may be dead.
 server.handle_error = lambda *_: None
 print(server.server_port, flush=True)
 server.serve_forever()
@@ -249,7 +249,7 @@ def test_a_client_that_leaves_cancels_nothing(cli):
 
 
 def test_a_store_that_fails_for_good(cli):
-    """A write that fails latches file:. Nobody is told that it was done; the daemon ends with 74, and a new one knows."""
+    """A write that fails latches file:. No sender gets a 2xx; the daemon ends with 74, and a new one knows."""
     store = f"file:{cli.folder}/store"
     with demo(cli) as service:
         # The signal would end the process before the write could fail.

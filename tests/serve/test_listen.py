@@ -34,7 +34,7 @@ class Deaf:
 
 
 def test_a_listener_that_does_not_read_is_dropped(cli):
-    """Nobody else notices, and nothing is kept for it beyond what the row has."""
+    """No other client notices, and nothing is kept for it beyond what the row has."""
     with api(cli) as (daemon, call):
         others = Listener(call)
         until(lambda: others.events, "the stream has begun")
@@ -47,7 +47,7 @@ def test_a_listener_that_does_not_read_is_dropped(cli):
             until(lambda: others.count("decision") == told, "who reads is told all of them")
             # The row of the last decisions is there from then on.
             before = memory_kib(daemon) if told == 8 * ROUND else before
-            assert told < 500 * ROUND, "nobody was dropped"
+            assert told < 500 * ROUND, "no client was dropped"
         # What three connections may hold, and no more: not what was told meanwhile. A sanitizer keeps what is freed.
         assert is_sanitized() or memory_kib(daemon) - before < 2 * 1024, (before, memory_kib(daemon), told)
         expect_in('"missed"', missed(call, others))
@@ -57,7 +57,7 @@ def test_a_listener_that_does_not_read_is_dropped(cli):
 
 
 def missed(call, listener):
-    """What somebody is told who comes back after having been away for long."""
+    """What a client gets that reconnects after a long time."""
     process = listener.events[-1]["id"].partition("-")[0]
     late = Listener(call, last_id=f"{process}-1")
     until(lambda: late.events and any("event" in event for event in late.events), "it is told")
@@ -67,7 +67,7 @@ def missed(call, listener):
 
 
 def test_whoever_loses_a_token_loses_the_stream(cli):
-    """A reload ends streams; whoever may listen still goes on behind what it had."""
+    """A reload ends streams; a client that may still listen continues after what it had."""
     with api(cli) as (daemon, call):
         gone, stays = Listener(Api(daemon, "read")), Listener(call)
         call("POST", "/check", {"key": "a"})

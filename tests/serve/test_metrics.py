@@ -70,7 +70,7 @@ def test_figures_are_those_of_what_happened(cli):
         figures = metrics(daemon)
         told = {"acquired": 5, "replay": 1, "in_progress": 1, "mismatch": 1, "parked": 0, "fenced": 0}
         expect(decisions(figures), told)
-        # Of all that were decided, whoever ran included.
+        # Of all decisions, those of runs included.
         expect(figures['hapax_check_duration_seconds_count{door="gateway"}'], 8)
         expect(figures['idempotency_check_duration_seconds_count{door="gateway"}'], 8)
         assert figures['hapax_check_duration_seconds_sum{door="gateway"}'] > 0, figures
@@ -98,7 +98,7 @@ def test_figures_are_those_of_what_happened(cli):
 
 
 def test_figures_of_the_redis_door(cli):
-    """What was told by SET NX and by claims, in the scope of whoever asked; and what could not be told."""
+    """Answers to SET NX and to claims, in the scope of the client; and what could not be answered."""
     hashed = hashlib.sha256(b"s").hexdigest()
     config = "resp:\n  users:\n" + "".join(f"    - {{name: {name}, password_sha256: {hashed}, tenant: {name}}}\n" for name in "ab")
     with serve(cli, None, *OFF, config=config) as daemon:

@@ -1,4 +1,4 @@
-"""What is no event: a clear answer, nothing forwarded, nothing marked."""
+"""A request that is not an event: a clear answer, nothing forwarded, nothing marked."""
 
 import re
 

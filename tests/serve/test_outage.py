@@ -13,7 +13,7 @@ import time
 from daemon import demo, get, log_line, metrics, post, request, serve, structured, upstream
 from harness import ROOT, TIMEOUT_SECONDS, Skip, expect, is_proof, scaled, until
 
-# Of `store.timeout`, and of the processor if nobody tells it.
+# Of `store.timeout`, and of the processor if it is not set.
 DEFAULT_TIMEOUT_SECONDS = 5
 
 
@@ -342,7 +342,7 @@ def test_a_store_that_says_nothing_holds_nobody_up(cli):
             # And the end comes without the store.
             daemon.end()
             took = time.monotonic() - begin
-            assert took < patience / 2, f"it took {took} s: somebody waited for the store"
+            assert took < patience / 2, f"it took {took} s: a loop waited for the store"
 
 
 def test_a_store_that_is_back_is_seen(cli):
@@ -360,7 +360,7 @@ def test_a_store_that_is_back_is_seen(cli):
 
 
 def test_a_result_that_cannot_be_stored(cli):
-    """The sender is told so, with the reply; of a batch, too: told to come again it would have it run twice."""
+    """The sender learns it with the reply, of a batch, too: told to retry, it would run it twice."""
     quick = "store: {timeout: 1s}\ndefaults: {lease: 3s}\n"
     batch = {"Content-Type": "application/cloudevents-batch+json"}, json.dumps([structured("2")]).encode()
     with redis(cli) as server, upstream() as service:

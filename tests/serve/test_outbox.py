@@ -1,4 +1,4 @@
-"""The outbox in the daemon: rows reach their sink, what fails is told and harms nobody else, people can decide."""
+"""The outbox in the daemon: rows reach their sink, a failure is reported and affects no other row."""
 
 import contextlib
 import functools
@@ -20,7 +20,7 @@ POSTGRES = os.environ.get("HAPAX_TEST_POSTGRES")
 
 
 class Sink:
-    """A service that takes CloudEvents. answers: by topic, the status; else 200. While held, nobody is answered."""
+    """A service that accepts CloudEvents. answers: by topic, the status; else 200. While held, it does not answer."""
 
     def __init__(self, port=0):
         self.taken = []
@@ -146,7 +146,7 @@ def published(cli, kind):
         expect((reply["relay"]["state"], reply["relay"]["reason"], reply["relay"]["published"]), ("running", None, 5))
         expect([relay["partitions"] for relay in reply["relays"]], [64])
         expect_in(f"pid {daemon.process.pid}", reply["relays"][0]["owner"])
-        # Whoever looks by the command sees the same relay.
+        # The command shows the same relay.
         expect(cli.run("outbox", "status", "--db", shop.url, "-o", "json").json["relays"], 1)
     # It has given its partitions back.
     expect(cli.run("outbox", "status", "--db", shop.url, "-o", "json").json["partitions"], 0)
@@ -288,7 +288,7 @@ def test_drained_at_the_end(cli):
 
 
 def test_nothing_but_an_outbox(cli):
-    """No door for events is needed then, nor is its port, unless somebody asked for it."""
+    """No gateway is needed then, nor is its port, unless an option asks for it."""
     shop = Shop(cli, "sqlite")
     with sinking() as sink, socket.socket() as taken:
         with contextlib.suppress(OSError):
@@ -320,7 +320,7 @@ def test_no_outbox(cli):
 
 
 def test_configuration(cli):
-    """What cannot be relayed is refused where it is written; passwords are shown to nobody."""
+    """What cannot be relayed is refused where it is written; passwords are never shown."""
     path = cli.folder / "hapax.yaml"
 
     def refuses(text, *parts):

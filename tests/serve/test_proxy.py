@@ -122,7 +122,7 @@ def test_requests_while_the_first_runs(cli):
 
 
 def test_whose_key_it_is(cli):
-    """One key, two credentials: nobody gets what is another's."""
+    """One key, two credentials: no client gets what belongs to another."""
     config = """
 proxy:
   routes:
@@ -190,7 +190,7 @@ def test_the_same_key_for_another_operation(cli):
 
 
 def test_one_operation_in_many_spellings(cli):
-    """A retry that says the same in another way is a retry; and nobody gets past a route by spelling."""
+    """A retry in another encoding is a retry; and no client gets past a route by spelling."""
     config = "proxy:\n  routes:\n    - {path: /v1/charg%65s, required: true}\n    - {path: /}\n"
     with api() as service, proxy(cli, service.url, config=config) as daemon:
         expect_ran(post(daemon.proxy, "/v1/charges/a-b%2fc", "k", Host="api.example"), b"run 1")
@@ -218,7 +218,7 @@ STORED += "X-Mine: yes\r\nX Y: no name\r\nX-Lines: a\nInjected: b\r\nno colon\r\
 
 
 def test_what_a_store_has_is_not_believed(cli):
-    """A record that somebody wrote: its fields cannot end the reply where they like, or begin another."""
+    """A record from outside: its fields cannot end the reply where they like, or begin another."""
     auth = f"auth:\n  tokens:\n    - {{name: w, hash: 'sha256:{hashlib.sha256(b'secret' * 4).hexdigest()}', role: write}}\n"
     with api() as service, proxy(cli, service.url, config=auth) as daemon:
         expect_ran(post(daemon.proxy, "/status/500", "k"), b"run 1", 500)
@@ -291,7 +291,7 @@ def test_a_response_that_is_too_large_to_keep(cli):
 
 
 def test_outcomes(cli):
-    """DESIGN 3: 3xx is done here, 404 fails for good."""
+    """3xx is done here, 404 fails permanently."""
     with api() as service, proxy(cli, service.url) as daemon:
         for status in (200, 201, 299, 301, 302, 307, 400, 402, 404, 405, 410, 422, 499):
             expect(post(daemon.proxy, f"/status/{status}", "k").decision, "acquired", str(status))
@@ -324,7 +324,7 @@ proxy:
 
 
 def test_a_response_that_is_lost_is_parked(cli):
-    """Sent, and no answer: nobody knows, so nobody runs it again until somebody has looked."""
+    """Sent, and no answer: the outcome is unknown, so it does not run again until a person has decided."""
     store = f"sqlite:{cli.folder}/ledger.db"
     with api() as service, proxy(cli, service.url, store=store) as daemon:
         for key in ("done", "again"):
@@ -344,7 +344,7 @@ def test_a_response_that_is_lost_is_parked(cli):
 
 
 def test_a_response_beyond_a_limit_is_a_lost_one(cli):
-    """It was sent, so nobody is told to come again as if it was not: 502, and parked."""
+    """It was sent, so the client is not told to retry as if it was not: 502, and parked."""
     with api() as service, proxy(cli, service.url) as daemon:
         for key, fields in {
             "fields": [(f"X-{number}", "y") for number in range(200)],
@@ -598,7 +598,7 @@ def test_every_problem_is_an_error_of_stripes(cli):
         told(post(daemon.proxy, "/drop", "k"), 409, "idempotency_error", "false")
         told(post(daemon.proxy, "/nowhere", "k"), 404, "invalid_request_error")
         told(post(daemon.proxy, "/v1/..%2fx", "k"), 400, "invalid_request_error")
-        # What is refused before anybody has looked at its route.
+        # A request that is refused before its route is read.
         told(post(daemon.proxy, "/v1", "k", b"x" * 70000), 413, "invalid_request_error")
         told(post(daemon.proxy, "/v1/" + "x" * 300, "k"), 414, "invalid_request_error")
         told(post(daemon.proxy, "/v1", "k", Transfer_Encoding="chunked"), 400, "invalid_request_error")

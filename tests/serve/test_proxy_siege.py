@@ -113,7 +113,7 @@ def test_the_end_under_load(cli):
 
 
 def test_reloads_under_load(cli):
-    """Good files and broken ones by turns: nobody notices, and the last good one is in force."""
+    """Good files and broken ones by turns: no client notices, and the last good one is active."""
     with demo(cli) as service:
         # Every reload has its line, however many there are in a second.
         route = "log: {rate: none}\nproxy:\n  routes:\n    - {path: /, wait: %ds}\n"

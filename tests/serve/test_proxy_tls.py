@@ -10,7 +10,7 @@ from harness import TIMEOUT_SECONDS, expect
 
 
 def test_a_certificate_is_a_credential(cli):
-    """One key, two certificates: no cross replay. Authorization counts beside them; a client without one is nobody."""
+    """One key, two certificates: no cross replay. Authorization counts beside them; without one, no identity."""
     authority = Authority(cli.folder)
     server, ann, bob = authority.issue("server"), authority.issue("ann"), authority.issue("bob")
     config = f"tls: {{certificate: {server.path}, key: {server.key}, client_ca: {authority.path}, client_auth: optional, admin: {{enabled: false}}}}\n"

@@ -23,7 +23,7 @@ def replies_of(wire, commands):
 
 
 def compare(mine, theirs, what):
-    """TTL and its kin may differ by the time that passed between the two."""
+    """TTL and related commands may differ by the time that passed between the two."""
     for (command, got), (_, expected) in zip(mine, theirs):
         if got == expected:
             continue
@@ -307,7 +307,7 @@ def test_users(cli):
         commands = [["PING"], ["NOSUCH"], ["GET"], ["HELLO", 3], ["AUTH", "wrong"], ["AUTH", "acme", "wrong"], ["AUTH", "secret"], ["SET", "k", "default"]]
         with Wire(door(daemon)) as mine, Wire(reference) as theirs:
             compare(replies_of(mine, commands), replies_of(theirs, commands), "before AUTH")
-        # Whoever tries passwords is noticed.
+        # Wrong passwords are noticed.
         line = daemon.wait_for(lambda text: log_line(text) if "authentication failed" in text else None)
         expect((line["door"], line["client"]), ("resp", "127.0.0.1"))
         expect(metrics(daemon)['hapax_refused_total{reason="credential"}'], 2)

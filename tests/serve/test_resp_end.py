@@ -1,5 +1,5 @@
 """The Redis door while something ends or stands still: draining loses nothing, and a walk through the keys of a slow store
-holds up nobody else."""
+holds up no other client."""
 
 import select
 import signal
@@ -108,7 +108,7 @@ def test_who_is_in_the_queue_is_answered(cli):
 
 
 def test_a_walk_holds_up_nobody(cli):
-    """The store stands still: whoever asks for its keys waits, alone."""
+    """The store stands still: a client that asks for its keys waits, alone."""
     with redis(cli) as server:
         patient = "store: {timeout: 50s}\nresp: {allow_flush: true}\n"
         with serve(cli, None, *OFF, "--loops", "1", store=f"redis+unix:{server.socket}", config=patient) as daemon:
@@ -164,7 +164,7 @@ def test_a_transaction_is_done_as_a_whole(cli):
                     expect(other.ask("PING"), b"+PONG\r\n")
                 finally:
                     server.thaw()
-                # Without anybody at this door who would take it along.
+                # Without a client at this listener that would take it along.
                 until(lambda: record(daemon, "b").get("state") == "done", "the last command is done, too")
                 until(lambda: record(daemon, "step")["ttl_ms"] == 1000000, "the second step is done")
                 expect(other.ask("MGET", "a", "b"), b"*2\r\n$1\r\nv\r\n$1\r\nv\r\n")
@@ -203,7 +203,7 @@ def is_sent_away(daemon):
 
 
 def test_who_reads_a_little_now_and_then(cli):
-    """What waits for it is not held for ever, and nobody else waits."""
+    """What waits for it is not held forever, and no other client waits."""
     if not is_proof():
         raise Skip("only for make proof: the door is patient for 30 s")
     with proof("slow reader of the Redis door is sent away", 1), serve(cli, None, *OFF) as daemon:

@@ -65,7 +65,7 @@ def test_a_run_asks_the_store_three_times(cli):
 
 
 def test_what_needs_the_holders_token(cli):
-    """A claim does not tell it; whoever ends another's claim on purpose finds it in the record, with the role write."""
+    """A claim does not return it; a client that ends another's claim reads it from the record, with the role write."""
     with serve(cli, NOWHERE, config=AUTH) as daemon:
         url = f"http://127.0.0.1:{daemon.admin[1]}"
         there = ("--server", url, "--auth-file", auth_file(cli, "write"))
@@ -134,7 +134,7 @@ def test_over_tls(cli):
         # By its certificate, without a token.
         known = f"{url}?ca={authority.path}&cert={client.path}&key={client.key}"
         expect(cli.run("check", "c", "--server", known).out, "first\n")
-        # Whoever cannot be believed is told nothing, least of all a token.
+        # A server that cannot be trusted gets nothing, least of all a token.
         for wrong, word in (
             (url, "certificate"),
             (f"{url}?ca={stranger.path}", "certificate"),
@@ -181,7 +181,7 @@ class Line:
 
 
 def test_an_answer_that_is_lost(cli):
-    """It was done, and the command says that it does not know; whoever asks again is told."""
+    """It was done, and the command says that the outcome is unknown; a repeat gets the answer."""
     with serve(cli, NOWHERE, config=AUTH) as daemon:
         line = Line(daemon.admin)
         there = ("--server", line.url, "--auth-file", auth_file(cli))

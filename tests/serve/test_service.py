@@ -48,7 +48,7 @@ class Manager:
         self.socket.settimeout(TIMEOUT_SECONDS)
 
     def next(self):
-        """The next message that is no sign of life."""
+        """The next message that is not a sign of life."""
         while (text := self.socket.recv(4096).decode()) == "WATCHDOG=1":
             pass
         return text
@@ -238,7 +238,7 @@ def test_the_end_under_load(cli):
 
 
 def test_signals_that_end_nothing(cli):
-    """USR1 is what is sent to reopen logs, USR2 asks how it stands: under load nobody notices either."""
+    """USR1 is sent to reopen logs, USR2 logs the state: under load no client notices either."""
     with demo(cli) as service, serve(cli, service.url, config="drain:\n  delay: 0s\n") as daemon:
         keepers = [Keeper(daemon.gateway, f"k{number}") for number in range(8)]
         until(lambda: all(keeper.answered > 2 for keeper in keepers), "all of them are at it")
@@ -298,7 +298,7 @@ def open_connections(daemon, door):
 
 
 def test_descriptors_are_left_for_what_is_done(cli):
-    """Whoever comes and does nothing has the doors' part of them, and no more; events go on, of which one is large."""
+    """Idle clients have the listeners' part of them, and no more; events continue, one of them large."""
     limited = ("sh", "-c", 'ulimit -S -n 100; ulimit -H -n 256; exec "$0" "$@"', str(PROGRAM))
     config = "loops: 1\nhttp:\n  idle_timeout: 1h\n  head_timeout: 1h\n"
     with upstream() as service, serve(cli, service.url, config=config, command=limited, store=f"file:{cli.folder}/store") as daemon:

@@ -36,7 +36,7 @@ def test_what_is_decided_elsewhere_is_refused(cli):
                 call("PATCH", "/config", patch).is_problem(409, word)
         assert not runtime_of(daemon).exists()
         expect(call("GET", "/config").json, before)
-        # What is not, is changed; and taking something back that was never said is no fault.
+        # What is not, is changed; and taking back a setting that was never made is not an error.
         expect(call("PATCH", "/config", {"log": {"level": "debug", "rate": None}}).json["log"]["level"], "debug")
     # A setting that was changed here, and is decided elsewhere since then, does not stand in the way of others.
     with api(cli, env=cli.env(HAPAX_STORE=None, HAPAX_LOG_LEVEL="info")) as (daemon, call):
@@ -107,7 +107,7 @@ def test_an_empty_item_is_refused(cli):
 
 
 def test_where_nothing_can_be_kept(cli):
-    """As with a unit that protects /etc: it is said what would help, and not to come again."""
+    """As with a unit that protects /etc: the answer says what would help, and not to retry."""
     (cli.folder / "conf.d").write_text("no folder")
     with api(cli) as (_, call):
         refused = call("PATCH", "/config", {"defaults": {"ttl": "2h"}}).is_problem(409, "ReadWritePaths")
@@ -116,7 +116,7 @@ def test_where_nothing_can_be_kept(cli):
 
 
 def test_changes_that_come_together(cli):
-    """Each of them is in force and kept, or was told to come again."""
+    """Each of them is active and stored, or was told to retry."""
     with api(cli) as (daemon, call):
         replies = []
         threads = [threading.Thread(target=lambda n=n: replies.append((n, change(call, n)))) for n in range(1, 9)]

@@ -101,7 +101,7 @@ def peak_bytes(daemon):
 
 
 def stalled(source):
-    """Nothing more goes through, as nobody reads; or everything did."""
+    """Nothing more goes through without a reader; or everything did."""
     before = source.sent
     time.sleep(0.1)
     return before > 0 and before == source.sent
@@ -139,7 +139,7 @@ def test_a_response_of_64_mib(cli):
         source.at_end.set()
         digest.update(response.read())
         expect(digest.hexdigest(), source.digest())
-        # Whoever has the end of it finds it done.
+        # A client that has the end of it finds it done.
         assert is_replay(daemon, "1", source.size)
         connection.request("POST", "/", b'{"total":42}', {**EVENT, "ce-id": "1"})
         expect(Reply(connection.getresponse()).decision, "replay", "on the same connection")
@@ -162,7 +162,7 @@ def test_a_client_that_goes_away(cli):
 
 
 def test_a_service_that_dies_in_the_middle(cli):
-    """Nobody knows what happened: the client cannot take it for whole, and the next delivery runs."""
+    """The outcome is unknown: the client cannot take it for whole, and the next delivery runs."""
     for version in (11, 10):
         with Source(8 * MIB, sent=2 * MIB) as source, serve(cli, source.url) as daemon:
             connection, response = begin(daemon.gateway, "1", version)

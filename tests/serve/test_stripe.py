@@ -209,14 +209,14 @@ def sees_what_is_not_paid(cli, language):
 
 
 def comes_again_after_409(cli, language):
-    """While the first runs it is told 409 and Retry-After, comes again by itself, and has the receipt."""
+    """While the first runs it gets 409 and Retry-After, retries by itself, and has the receipt."""
     command = library(cli, language)
     config = "proxy:\n  routes:\n    - {path: /, wait: 0s}\n"
     with api() as service, proxy(cli, service.url + "/hold", config=config) as daemon:
         as_stripe(service)
         payments = [start(command, daemon.proxy, "42:order-17") for _ in range(2)]
         name = 'hapax_decisions_total{tenant="default",group="default",door="proxy",decision="in_progress"}'
-        until(lambda: metrics(daemon).get(name, 0) > 0, "one was told to come again")
+        until(lambda: metrics(daemon).get(name, 0) > 0, "one was told to retry")
         service.release.set()
         answers = [answers_of(payment)[0] for payment in payments]
         expect(sorted(answers, key=str), [["ch_1", 200, "true", None, None], ["ch_1", 200, None, None, None]])

@@ -79,7 +79,7 @@ def test_curl_speaks_to_gateway_and_admin(cli):
                 expect(curl(authority, *version, *sent).stdout, b"run %d" % (number + 1))
             expect_in(b'"status"', curl(authority, *version, "-H", "Accept: application/json", url(daemon.admin, "/livez")).stdout)
         expect(len(service.requests), 2)
-        # Without TLS nothing is understood, and nobody is answered in plain text.
+        # Without TLS nothing is understood, and no client is answered in plain text.
         with socket.create_connection(daemon.gateway, timeout=TIMEOUT_SECONDS) as plain:
             plain.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             answer = b""
@@ -337,7 +337,7 @@ def test_large_messages(cli):
 
 
 def test_the_end_is_told(cli):
-    """close_notify, so that nobody takes it for a cut, behind a reply that ends with its connection."""
+    """close_notify, so that it does not look like a cut, behind a reply that ends with its connection."""
     authority = Authority(cli.folder)
     with upstream() as service, serve(cli, service.url, config=tls_config(authority.issue("server"))) as daemon:
         for size in (10, 3_000_000):
@@ -405,7 +405,7 @@ class CutUpstream:
 
 
 def test_an_answer_that_was_cut_is_lost(cli):
-    """An upstream whose answer ends with its connection: without close_notify nobody knows whether that was all."""
+    """An upstream whose answer ends with its connection: without close_notify its end is unknown."""
     authority = Authority(cli.folder)
     service = CutUpstream(authority.issue("upstream"))
     env = cli.env(HAPAX_STORE=None, SSL_CERT_FILE=str(authority.path))
@@ -436,7 +436,7 @@ def test_slow_handshakes_are_dropped(cli):
                     slow.sendall(begun)
                     with contextlib.suppress(ConnectionResetError):
                         expect(slow.recv(100), b"", "it is closed")
-        # One byte at a time is no progress.
+        # One byte at a time does not count as progress.
         with socket.create_connection(daemon.gateway, timeout=TIMEOUT_SECONDS) as slow:
 
             def drip():

@@ -1,4 +1,4 @@
-"""Traces: what a collector is sent, what an upstream is told, and that nobody waits for either."""
+"""Traces: what a collector gets, what an upstream gets, and that no request waits for either."""
 
 import contextlib
 import http.server
@@ -230,7 +230,7 @@ def test_events_of_a_batch(cli):
 
 
 def test_a_collector_that_answers_later(cli):
-    """503 is not the end: the same spans come again; 400 is."""
+    """503 is not the end: the same spans are sent again; 400 is."""
     path = cli.folder / "headers"
     path.write_text("# for the collector\nAuthorization: Bearer s3cret\n\nX-Tenant:acme\n", encoding="utf-8")
     more = f'  headers_file: "{path}"\n  service_name: shop\n'

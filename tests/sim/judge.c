@@ -56,7 +56,7 @@ static bool is_expired(const struct sim_world *world, const struct judge_key *ke
 }
 
 /*
- * Somebody takes over: whoever held the key before must not think that it still does.
+ * Another run takes over: the former holder must not think that it still holds the key.
  * A process that is paused or gone thinks nothing.
  */
 static void check_belief(struct sim_world *world, struct judge_key *key, const struct hapax_op *op)
@@ -135,7 +135,7 @@ static void claimed(
 		return;
 	case HAPAX_OUTCOME_IN_PROGRESS:
 		if (key->state != HAPAX_STATE_CLAIMED || is_lapsed(world, key))
-			fail(world, "I3", key, op, "in progress, and nobody holds it");
+			fail(world, "I3", key, op, "in progress, without a holder");
 		return;
 	case HAPAX_OUTCOME_MISMATCH:
 		if (!is_other_payload(key, op))
@@ -153,7 +153,7 @@ static void claimed(
 			key->state = HAPAX_STATE_PARKED;
 		}
 		if (key->state != HAPAX_STATE_PARKED)
-			fail(world, "I3", key, op, "parked, and nobody parked it");
+			fail(world, "I3", key, op, "parked, without a park");
 		return;
 	case HAPAX_OUTCOME_SKIPPED: return;
 	default: fail(world, "I13", key, op, "no answer to a claim");
@@ -284,7 +284,7 @@ void judge_group(struct sim_world *world, const struct hapax_op *ops, size_t cou
 		     "a part of a group took effect");
 }
 
-/* Nobody took up the claim for a time to live after its lease: given up, as its on_lapse says. */
+/* No claim took it over for a time to live after its lease: settled, as its on_lapse says. */
 static bool is_abandoned(const struct sim_world *world, const struct judge_key *key)
 {
 	return key->state == HAPAX_STATE_CLAIMED &&
@@ -338,7 +338,7 @@ void judge_forgot(struct sim_world *world, const struct hapax_op *op)
 		return;
 	world->counts[SIM_FORGOTTEN]++;
 	world->counts[SIM_FORCED] += is_held;
-	/* Whoever held it holds nothing from now on, whatever it believes. */
+	/* Its former holder holds nothing from now on, whatever it believes. */
 	if (is_held && key->holder)
 		key->holder->was_robbed = true;
 	key->state = HAPAX_STATE_ABSENT;
@@ -536,6 +536,6 @@ void judge_content(struct sim_world *world)
 				world, "I2: k%u is %s in the store, and should be %s", i,
 				hapax_state_name(found), hapax_state_name(expected));
 		if (found != HAPAX_STATE_ABSENT && world->store.record.token != key->token)
-			sim_fail(world, "I5: k%u has a token that nobody was given", i);
+			sim_fail(world, "I5: k%u has a token that was never given out", i);
 	}
 }

@@ -50,7 +50,7 @@ static void draw_shape(struct sim_world *world)
 						   : 1 + sim_below(world, 4 * shape->lease_ms);
 	shape->work_ms_max = sim_chance(world, 200) ? 0 : sim_below(world, 4 * shape->lease_ms);
 	shape->wait_ms_max = sim_chance(world, 200) ? 0 : sim_below(world, 8 * shape->lease_ms);
-	/* Sometimes so long that nobody takes up what lapsed, but the sweep. */
+	/* Sometimes so long that only the sweep takes up what lapsed. */
 	shape->gap_ms_max = sim_below(world, (sim_chance(world, 200) ? 8 : 1) * shape->lease_ms);
 	shape->on_lapse = sim_chance(world, 300) ? HAPAX_ON_LAPSE_PARK : HAPAX_ON_LAPSE_RETRY;
 	shape->on_mismatch =
@@ -249,7 +249,7 @@ static void settle(struct sim_world *world, const char *what)
 			what);
 }
 
-/* Every key can be had again, or says for good why not. */
+/* Every key can be claimed again, or says permanently why not. */
 static void ask_for_every_key(struct sim_world *world)
 {
 	for (unsigned i = 0; i < world->shape.key_count && !world->has_failed; i++) {

@@ -86,7 +86,7 @@ struct sim_shape {
 	unsigned crash;
 	unsigned jump;
 	unsigned restart;  /* of the store, where it keeps what it knows */
-	unsigned sweep;    /* of what has expired, and of claims that nobody took up */
+	unsigned sweep;    /* of what has expired, and of claims that were not taken over */
 	unsigned forget;   /* of a key, by an operator */
 	unsigned fail;     /* runs that end transient */
 	unsigned unclear;  /* or ambiguous */
@@ -115,14 +115,14 @@ struct sim_call {
 	bool has_ended;
 	enum hapax_outcome ended_as;
 	/*
-	 * An operation of it was reported as lost and arrives afterwards. Nobody can take
-	 * it back: a claim may then be held by nobody until it lapses, a renewal may undo
+	 * An operation of it was reported as lost and arrives afterwards. It cannot be taken
+	 * back: a claim may then have no holder until it lapses, a renewal may undo
 	 * a park until it lapses.
 	 */
 	bool has_late;
 	/*
 	 * A key that it held was forgotten by force. What it holds of the others stays
-	 * until it lapses: a repetition of its claim is then held up by whoever has that
+	 * until it lapses: a repetition of its claim is then held up by the holder of that
 	 * one, or gets a new token for all.
 	 */
 	bool was_robbed;
@@ -196,7 +196,7 @@ enum sim_count {
 	SIM_CRASHES,
 	SIM_LAPSED,
 	SIM_PARKED,
-	SIM_LATE_GROUPS, /* several operations that arrive together, when nobody waits any more */
+	SIM_LATE_GROUPS,    /* operations that arrive together, when no caller waits any more */
 	SIM_REFUSED_FAILED, /* submits that were answered as by a store that has latched */
 	SIM_SWEPT,          /* claims that lapsed, and that a sweep gave up */
 	SIM_LATE_COMPLETES, /* of them: completed afterwards all the same */

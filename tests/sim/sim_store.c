@@ -4,7 +4,7 @@
  *
  *	request lost      nothing was done; UNAVAILABLE when that is certain, else UNCERTAIN
  *	answer lost       it was done; UNCERTAIN
- *	late              UNCERTAIN, and done afterwards, when nobody waits any more
+ *	late              UNCERTAIN, and done afterwards, when no caller waits any more
  *	refused           LIMIT, NO_MEMORY or FAILED; nothing was done
  *
  * The memory of the operations is the processor's. It stays until the answer; what is
@@ -86,7 +86,7 @@ static void arrive(struct sim_world *world, void *context)
 	int64_t longest_ms = world->shape.delay_ms_max;
 
 	apply(world, trip->ops, trip->count);
-	/* Whoever crashed meanwhile gets no answer. */
+	/* A process that crashed meanwhile gets no answer. */
 	if (process->store != trip->store)
 		return;
 	if (!world->is_healed && sim_chance(world, world->shape.lose_answer))
@@ -106,7 +106,7 @@ struct copy {
 	struct hapax_run run; /* only its context is read */
 };
 
-/* A submit that arrives when nobody waits for it any more; whole, as it was sent. */
+/* A submit that arrives when no caller waits for it any more; whole, as it was sent. */
 struct late {
 	struct hapax_op *ops;
 	size_t count;

@@ -76,7 +76,7 @@ static void a_duplicate_is_acknowledged_and_told_with_its_cause(void **state)
 	source_case_turns(&c);
 	assert_true(letter->is_acked);
 	assert_int_equal(c.cause, HAPAX_CAUSE_REREAD);
-	/* It was on its way to somebody who died: that is not why it is there twice. */
+	/* It was in progress at a member that died: that is not why it is there twice. */
 	twin = source_case_send(&c, 1, "e1", "", "{}");
 	twin->flags = HAPAX_MESSAGE_REDELIVERED;
 	source_case_turns(&c);
@@ -208,7 +208,7 @@ static void a_duplicate_can_be_tagged(void **state)
 	}
 }
 
-/* It is done, so in the end it is acknowledged, and is no dead letter. */
+/* It is done, so in the end it is acknowledged, and does not become a dead letter. */
 static void a_tagged_duplicate_that_fails_is_tried_again_and_let_go(void **state)
 {
 	struct case_letter *twin = open_tagged();
@@ -493,7 +493,7 @@ static void without_dead_letters_what_cannot_be_read_waits_alone(void **state)
 	close_all();
 }
 
-/* It may be so of every key: it is no dead letter, and no store that is away. */
+/* It may be so of every key: neither a dead letter, nor an unavailable store. */
 static void what_is_not_known_to_be_done_waits_alone(void **state)
 {
 	struct case_letter *letters[2];
@@ -520,7 +520,7 @@ static void what_is_not_known_to_be_done_waits_alone(void **state)
 	close_all();
 }
 
-/* Of a tenant that the store is not for: it is told of, and holds up nobody. */
+/* Of a tenant that the store does not serve: it is reported, and holds up no other. */
 static void what_the_store_does_not_take_waits_alone(void **state)
 {
 	struct case_letter *letters[2];

@@ -105,7 +105,7 @@ static void work(void *context)
 			broker->untaken++;
 		hx_io_thread_say(&broker->io_thread, "lost", false);
 		hx_io_thread_published(
-			&broker->io_thread, publication, HAPAX_ERR_UNAVAILABLE, "nobody knows");
+			&broker->io_thread, publication, HAPAX_ERR_UNAVAILABLE, "for a reason");
 		HX_LIST_ADD(&broker->late, &broker->messages[PARCELS - 1], next);
 		hx_io_thread_deliver(&broker->io_thread, &broker->late);
 	}
@@ -232,7 +232,7 @@ static void what_a_lost_connection_brought_is_revoked(void **state)
 	/* Told on this thread, in tick. */
 	(void)hx_io_thread_tick(&broker.io_thread);
 	assert_int_equal(broker.published, HAPAX_ERR_UNAVAILABLE);
-	assert_string_equal(broker.why, "nobody knows");
+	assert_string_equal(broker.why, "for a reason");
 	assert_string_equal(broker.said, "lost");
 	assert_int_equal(broker.is_fatal, 0);
 	assert_true(first->flags & HAPAX_MESSAGE_REVOKED);

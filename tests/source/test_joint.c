@@ -338,12 +338,12 @@ static void all_of_it_commits_together(void **state)
 		postgres_case_number(
 			conn, "SELECT attempt FROM ledger.hapax_record WHERE key = 'b'"),
 		3);
-	/* Which of them wrote it last nobody knows. */
+	/* Which of them wrote it last is unknown. */
 	assert_in_range(offset(), 0, 4);
 	end(&consuming);
 }
 
-/* Else what it stands for would be passed over by whoever begins there. */
+/* Else a consumer that begins there would skip what it stands for. */
 static void a_message_that_fails_holds_back_the_offset(void **state)
 {
 	struct consuming consuming = {.store = NULL};

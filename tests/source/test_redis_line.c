@@ -163,7 +163,7 @@ static void a_server_that_hangs_within_a_reply_is_given_up(void **state)
 	ask(bench);
 	say(bench, "*2\r\n$3\r\nab");
 	pass(bench, 14000);
-	/* A byte now and then is no reply. */
+	/* A byte now and then does not count as a reply. */
 	say(bench, "c");
 	pass(bench, 0);
 	assert_int_equal(bench->lost, 0);

@@ -61,7 +61,7 @@ static void what_was_acknowledged_is_marked_and_does_not_run(void **state)
 		assert_true(letters[i]->is_acked);
 	assert_int_equal(first()->running_count, 0);
 	assert_int_equal(first()->core.stats.warmed, 9);
-	/* Not duplicates: nobody sent them again. */
+	/* Not duplicates: no producer sent them again. */
 	assert_int_equal(c.facts[HAPAX_FACT_DUPLICATE], 0);
 	twin = source_case_send(&c, 1, "e3", "", "{}");
 	other = source_case_send(&c, 1, "new", "", "{}");

@@ -83,7 +83,7 @@ class Stream(Redis):
         return self.do("XPENDING", self.name, group)[0]
 
     def unread(self, group="g"):
-        """Pending ones, and those that nobody was given."""
+        """Pending ones, and those that no member was given."""
         for info in self.do("XINFO", "GROUPS", self.name):
             facts = dict(zip(info[::2], info[1::2]))
             if facts[b"name"] == group.encode():

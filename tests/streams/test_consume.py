@@ -62,7 +62,7 @@ def test_fields_are_events_or_objects(cli):
         consume = Consume(cli, "--from", stream.url(), "--to", service.url)
         consume.until_acknowledged(8)
         figures = consume.stop()
-        # A field "id" of something that is no event is the thing's own.
+        # A field "id" of an entry that is not an event is the entry's own.
         expect((figures["ok"], figures["duplicates"], figures["mismatches"]), (4, 4, 0))
         sent = {headers["ce-id"]: (headers, body) for headers, body in service.requests}
         headers, body = next(pair for pair in sent.values() if b"name" in pair[1] and "é".encode() in pair[1])
@@ -173,10 +173,10 @@ def test_what_is_in_hand_is_kept_from_others(cli):
         def is_kept_twice():
             pending = stream.do("XPENDING", stream.name, "g", "-", "+", "1")[0]
             idle.append(pending[2])
-            # It is ours anew, and that is no delivery.
+            # It is ours again, and that does not count as a delivery.
             return sum(b < a for a, b in zip(idle, idle[1:])) >= 2 and pending[3] == 1
 
-        consume.until(lambda _: is_kept_twice(), "its idle time began anew, twice")
+        consume.until(lambda _: is_kept_twice(), "its idle time started again, twice")
         go.touch()
         consume.until_acknowledged(2)
         expect(consume.stop()["received"], 2)
@@ -247,7 +247,7 @@ def test_over_tls_and_only_to_whom_we_trust(cli):
         stream.fill(numbers(3))
         url = f"rediss://localhost:{port}/{stream.name}?group=g"
         consume = Consume(cli, "--from", url, "--to", service.url)
-        consume.until(lambda _: consume.all("source_failed"), "the certificate is nobody's")
+        consume.until(lambda _: consume.all("source_failed"), "the certificate is unknown")
         expect(consume.stop()["received"], 0)
         consume = Consume(cli, "--from", f"{url}&ca={authority}", "--to", service.url)
         consume.until_acknowledged(3)
@@ -283,7 +283,7 @@ def test_term_finishes_what_runs_and_gives_back_the_rest(cli):
         go.touch()
         figures = consume.wait()
         expect((figures["ok"], figures["acknowledged"], stream.pending()), (2, 2, 4))
-        # Whoever comes next need not wait for min_idle.
+        # The next consumer need not wait for min_idle.
         consume = Consume(cli, "--from", stream.url(), "--exec", script)
         consume.until_acknowledged(4)
         expect(consume.stop()["ok"], 4)

@@ -72,7 +72,7 @@ def test_what_is_too_large_is_refused_where_there_are_no_dead_letters(cli):
         said = consume.all("undelivered")
         expect((len(said), len({one["place"] for one in said})), (4, 4), "each once")
         assert all("size_max" in one["why"] and "delay_ms" not in one for one in said), said
-        # Whoever comes next need not wait for min_idle.
+        # The next consumer need not wait for min_idle.
         consume = Consume(cli, "--from", stream.url(min_idle="10s"), "--to", service.url)
         consume.until_acknowledged(4)
         expect((consume.stop()["ok"], stream.pending()), (4, 0))

@@ -119,7 +119,7 @@ enum hapax_outcome bank_pay(struct bank *bank, const char *key, bool is_in_ours)
 		(void)sqlite3_exec(bank->db, "ROLLBACK", NULL, NULL, NULL);
 		return HAPAX_OUTCOME_NONE;
 	}
-	/* B5: whoever ran, its pid is in the result, unless there was no memory to hand it out. */
+	/* B5: the pid of the run is in the result, unless there was no memory to hand it out. */
 	if (answer.result.omitted_bytes > 0)
 		return answer.outcome;
 	if (answer.result.body.size < 9 || memcmp(answer.result.body.data, "paid by ", 8) != 0)

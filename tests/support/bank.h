@@ -43,7 +43,7 @@ int64_t bank_payments(struct bank *bank, const char *key);
 /*
  * Pay the order by hapax_tx_process(), in a transaction of its own, or of ours, which is
  * committed then. Returns the outcome, or NONE: bank->err says why, and UNCERTAIN if our
- * own COMMIT failed. A result that is nobody's receipt counts as an error, too.
+ * own COMMIT failed. A result that is not a receipt counts as an error, too.
  */
 enum hapax_outcome bank_pay(struct bank *bank, const char *key, bool is_in_ours);
 
@@ -53,7 +53,7 @@ enum hapax_state bank_state(struct bank *bank, const char *key);
 /*
  * From now on count every step: a call of SQLite's to the system, and the beginning and
  * end of a statement on bank's connection. Between two of them nothing changes that
- * anybody else can see. fate is asked at each; it may end the process, or say by which
+ * other processes can see. fate is asked at each; it may end the process, or say by which
  * errno the call must fail (0: it must not; locks and statements cannot be failed so).
  */
 typedef int bank_step_fn(void);

@@ -27,7 +27,7 @@ static ssize_t tell_lie(struct fault_net *fault, int fd, void *data, size_t size
 			return count;
 	}
 	fault->lie_has_begun = true;
-	/* An endless one fills whatever there is: nobody is called again for what was not sent. */
+	/* An endless one fills whatever there is: no callback follows for what was not sent. */
 	for (; given < size; given++) {
 		((char *)data)[given] = ((const char *)fault->lie.data)[fault->lie_at];
 		if (++fault->lie_at < fault->lie.size)

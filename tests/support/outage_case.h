@@ -24,7 +24,7 @@ struct outage_case {
 void outage_case_begin(struct outage_case *c);
 void outage_case_end(struct outage_case *c);
 
-/* Open the guarded store anew, with what options are now. */
+/* Reopen the guarded store, with what options are now. */
 void outage_case_reopen(struct outage_case *c);
 
 struct hapax_outage outage_case_tell(struct outage_case *c);
@@ -36,7 +36,7 @@ enum hapax_outcome outage_case_claim(struct outage_case *c, const char *key, uin
 /* With the result "paid". */
 enum hapax_status outage_case_complete(struct outage_case *c, const char *key, uint64_t token);
 
-/* Does somebody who asks the guarded store for the key get "paid" to see? */
+/* Does a caller that asks the guarded store for the key get "paid" to see? */
 bool outage_case_replays(struct outage_case *c, const char *key);
 
 void outage_case_go_away(struct outage_case *c);

@@ -19,7 +19,7 @@
 enum {
 	OPTIONS_MAX = 16,
 
-	/* Below those that the kernel gives to whoever connects. */
+	/* Below those that the kernel gives to outgoing connections. */
 	PORT_FIRST = 10000,
 	PORT_COUNT = 22000,
 

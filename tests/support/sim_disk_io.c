@@ -483,7 +483,7 @@ static int sim_stat_path(void *context, const char *path, struct hx_io_stat *ret
 	return is_root(path) || number >= 0 ? 0 : -ENOENT;
 }
 
-/* The names are copied first: whoever is called may change them. */
+/* The names are copied first: the callee may change them. */
 static int sim_list(void *context, const char *path, hx_io_list_fn *each, void *arg)
 {
 	struct sim_disk *disk = context;

@@ -385,7 +385,7 @@ static void crash_page(
 		bool is_touched = change->sectors & 1u << i;
 		enum sim_fate fate = is_whole ? all : sim_fates_sector(fates, prng);
 
-		/* Without powersafe overwrite the neighbours in the block are at risk too. */
+		/* Without powersafe overwrite the neighbors in the block are at risk too. */
 		if (is_blasted && (is_touched || hx_prng_below(prng, 2)))
 			fate = SIM_FATE_GARBAGE;
 		else if (!is_touched)

@@ -10,7 +10,7 @@
  * clean and the cache still shows them. These are ghosts: a direct read does not see
  * them, a reboot ends them.
  *
- * Inodes are shared by images of a disk; whoever changes one must hold it alone
+ * Inodes are shared by images of a disk; a writer must hold one alone
  * (sim_inode_own()).
  */
 #ifndef TEST_SUPPORT_SIM_INODE_H
@@ -60,7 +60,7 @@ struct sim_inode *sim_inode_new(enum hx_io_kind kind, mode_t mode, uint64_t numb
 struct sim_inode *sim_inode_hold(struct sim_inode *inode);
 void sim_inode_drop(struct sim_inode **slot);
 
-/* Make *slot an inode that nobody else holds. */
+/* Make *slot an inode that no other slot holds. */
 struct sim_inode *sim_inode_own(struct sim_inode **slot);
 
 /* How many pages a write or reservation there would take that are not taken yet. */

@@ -129,7 +129,7 @@ void store_case_init(struct store_case *c, const char *kind)
 	hx_virtual_clock_init(&c->clock, CASE_EPOCH_MS);
 	c->options = (struct hapax_store_options)HAPAX_STORE_OPTIONS_INIT;
 	c->options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
-	/* A server whose disk is busy with others' work for a while is no case. */
+	/* A server whose disk is busy with other work for a while does not count. */
 	c->options.timeout_ms = 60000;
 	c->options.clock = hx_virtual_clock_clock(&c->clock);
 	c->buf = hapax_buf_new(HX_RESULT_SIZE_LIMIT + 1024 * 1024);

@@ -72,10 +72,10 @@ void store_case_advance(struct store_case *c, int64_t ms);
 /* The store's own time, as its statistics tell it. */
 int64_t store_case_now(struct store_case *c);
 
-/* Fingerprints: 32 bytes of that letter, or NULL for 0. Live for ever. */
+/* Fingerprints: 32 bytes of that letter, or NULL for 0. They live forever. */
 const unsigned char *case_fingerprint(char letter);
 
-/* Attempt ids: of that number; equal numbers give equal ids. Live for ever below 65,536. */
+/* Attempt ids: of that number; equal numbers give equal ids. Below 65,536 they live forever. */
 const unsigned char *case_attempt_id(uint64_t number);
 
 /* An operation on key in default/default. A claim has lease 1 s, ttl 1 min, a new attempt_id. */

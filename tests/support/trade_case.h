@@ -12,7 +12,7 @@
 /* A ledger of its own in schema "ledger", and tables of a business in "work". */
 void trade_case_begin(PGconn *conn);
 
-/* For cmocka: *state is a connection, with these made anew. */
+/* For cmocka: *state is a connection, with these created again. */
 int trade_case_set_up(void **state);
 int trade_case_tear_down(void **state);
 

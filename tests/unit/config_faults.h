@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_faults.h - texts that are no configuration, and the beginning of what is said
+ * config_faults.h - texts that are not a configuration, and the beginning of the message
  * about each; the file is called h.yaml.
  */
 #ifndef TEST_UNIT_CONFIG_FAULTS_H
@@ -138,7 +138,7 @@ static const struct {
 	 "h.yaml:2:18: route 'proxy-1': status '5xx' has several outcomes"},
 	{"upstream: {url: 'http://h'}\nproxy: {routes: [{outcomes: {ok: [500, 500]}}]}\n",
 	 "h.yaml:2:18: route 'proxy-1': status '500' has several outcomes"},
-	/* What nobody knows the outcome of is not to run again, and would. */
+	/* A run with an unknown outcome must not run again, and would. */
 	{"store: {journal: 'memory:'}\ndefaults: {on_store_failure: continue}\n"
 	 "upstream: {url: 'http://h'}\nproxy: {routes: [{name: pay}]}\n",
 	 "h.yaml:4:18: route 'pay' has on_lapse 'park', but its scope '*/*' has on_store_failure"},

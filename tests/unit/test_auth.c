@@ -109,7 +109,7 @@ static void nobody_named_lets_this_machine_read(void **state)
 	for (size_t i = 0; i < sizeof(near) / sizeof(near[0]); i++) {
 		come_from(near[i]);
 		assert_int_equal(identify()->role, HX_ROLE_READ);
-		/* What nobody can know counts for nothing. */
+		/* What cannot be known counts for nothing. */
 		assert_int_equal(identify_as("Bearer writer")->role, HX_ROLE_READ);
 		assert_true(identify()->is_open);
 	}
@@ -224,7 +224,7 @@ static void a_certificate_has_its_role(void **state)
 	/* What is said in words counts before it. */
 	assert_string_equal(judge("CN=late", "Bearer reader")->name, "r");
 	assert_int_equal(judge("CN=late", "Bearer wrong")->said, HX_AUTH_UNKNOWN);
-	/* Once one is named, nobody is let in for being here. */
+	/* Once one is named, a local address alone does not give access. */
 	configure("auth: {certificates: [{name: s, subject: CN=x, role: read}]}\n");
 	assert_int_equal(identify()->role, HX_ROLE_NONE);
 	assert_false(identify()->is_open);

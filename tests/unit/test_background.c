@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Something beside the doors: begun, stopped, begun anew by a reload, tried again when it
+ * Something beside the doors: started, stopped, started again by a reload, retried when it
  * fails, left behind when it does not end.
  */
 #include "serve/task/background.h"
@@ -113,7 +113,7 @@ static enum hapax_status run_it(void *work, struct hapax_error *err)
 		hx_cond_wait(&it.changed, &it.mutex);
 	it.quits = false;
 	hx_mutex_unlock(&it.mutex);
-	/* Whoever was left behind has nobody to talk to. */
+	/* A task that was left behind has no peer to talk to. */
 	hx_background_say(work, HX_LOGGER_INFO, "it has run", NULL, 0);
 	return HAPAX_OK;
 }
@@ -247,7 +247,7 @@ static void ends_though_it_never_began(void **state)
 	assert_int_equal(it.opens, 0);
 }
 
-/* Whoever counts those that have ended counts each once. */
+/* A caller that counts those that have ended counts each once. */
 static void nothing_begins_after_the_end(void **state)
 {
 	struct hx_background background;
@@ -318,7 +318,7 @@ static void is_tried_again_when_it_fails(void **state)
 	assert_int_equal(it.opens, 3);
 }
 
-/* A pause is no reason to wait, for whoever ends it or has something better. */
+/* A pause does not make a caller wait that ends it or has something better. */
 static void a_pause_is_cut_short(void **state)
 {
 	struct hx_background background;

@@ -284,7 +284,7 @@ static void second_success_is_rejected(void **state)
 	assert_int_equal(checker_run(stale, 4), CHECKER_ACCEPTED);
 }
 
-/* A result that nobody stored, and "in progress" when nobody ran. */
+/* A result that was never stored, and "in progress" without a run. */
 static void inventions_are_rejected(void **state)
 {
 	struct checker_event events[] = {

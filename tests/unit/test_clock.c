@@ -100,7 +100,7 @@ static void cheap_boot_clock_keeps_its_promises(void **state)
 	(void)state;
 	assert_ptr_not_equal(hx_clock_cheap(hapax_clock_system()), hapax_clock_system());
 	must_keep_promises(hx_clock_cheap(hapax_clock_system()), 1000);
-	/* A clock of somebody's own is what he wants it to be. */
+	/* A caller's own clock may say anything. */
 	hx_virtual_clock_init(&own, 0);
 	assert_ptr_equal(
 		hx_clock_cheap(hx_virtual_clock_clock(&own)), hx_virtual_clock_clock(&own));

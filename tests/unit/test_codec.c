@@ -65,7 +65,7 @@ static void what_was_encoded_is_decoded(void **state)
 		hx_buf_clear(&buf);
 		assert_int_equal(hx_record_encode(&random.record, &buf), HAPAX_OK);
 		assert_int_equal(buf.size, hx_record_encoded_size(&random.record));
-		/* What follows is somebody else's. */
+		/* What follows belongs to the caller. */
 		assert_int_equal(hx_buf_append(&buf, "more", 4), HAPAX_OK);
 		assert_int_equal(
 			hx_record_decode(hapax_buf_bytes(&buf), &decoded, &size, NULL), HAPAX_OK);
@@ -82,7 +82,7 @@ static void what_was_encoded_is_decoded(void **state)
 	hx_buf_done(&again);
 }
 
-/* I16: these very bytes were written by version 1, and must be readable for ever. */
+/* I16: version 1 wrote these very bytes; they must be readable forever. */
 static void format_is_fixed(void **state)
 {
 	static const unsigned char head[HX_RECORD_HEADER_SIZE] = {

@@ -19,8 +19,8 @@
 enum { SCRATCH_SIZE = 64 * 1024 };
 
 /*
- * Every text that PATCH may change. A text may name a host, a file or a command: whoever adds a
- * setting that does flags it HX_SETTING_FILE_ONLY, and does not add it here.
+ * Every text that PATCH may change. A setting that names a host, a file or a command is flagged
+ * HX_SETTING_FILE_ONLY, and not added here.
  */
 static const char *const harmless[] = {
 	"defaults.types[].type", "scopes[].scope", "scopes[].types[].type",

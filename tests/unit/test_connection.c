@@ -376,7 +376,7 @@ static void pause_stops_reading(void **state)
 	assert_int_equal(bench->echo.lines, 0);
 	hx_connection_resume(&bench->echo.connection);
 	expect(bench, "x\n", 2);
-	/* A peer that goes away while nobody reads is noticed all the same. */
+	/* A peer that disconnects while the connection is not read is noticed all the same. */
 	hx_connection_pause(&bench->echo.connection);
 	close(bench->peer);
 	bench->peer = -1;
@@ -563,7 +563,7 @@ static void unix_sockets_are_private_and_replaced(void **state)
 	temp_dir_done(&dir);
 }
 
-/* What is no socket is somebody's file: it stays. */
+/* A path that is not a socket is a user's file: it stays. */
 static void listener_replaces_no_file(void **state)
 {
 	struct bench *bench = *state;

@@ -73,8 +73,8 @@ static void unknown_scopes_count_as_the_store_answers(void **state)
 	hapax_store_close(&stub.base);
 }
 
-/* Neighbours are added up together, but not those of two unknown scopes. */
-static void neighbours_count_each(void **state)
+/* Neighbors are added up together, but not those of two unknown scopes. */
+static void neighbors_count_each(void **state)
 {
 	struct stub_store stub;
 	struct hapax_op ops[6];
@@ -100,7 +100,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(counts_are_given_back),
 		cmocka_unit_test(unknown_scopes_count_as_the_store_answers),
-		cmocka_unit_test(neighbours_count_each),
+		cmocka_unit_test(neighbors_count_each),
 	};
 
 	return cmocka_run_group_tests_name("counting", tests, NULL, NULL);

@@ -82,7 +82,7 @@ static void others_must_be_known(void **state)
 }
 
 #if HX_HAVE_TLS
-/* Encryption alone tells nobody apart. */
+/* Encryption alone does not authenticate clients. */
 static void certificates_do_if_they_are_required(void **state)
 {
 	(void)state;

@@ -107,7 +107,7 @@ static void say_event(struct reading *reading, const struct hx_http1_event *even
 
 /*
  * Read as much as data has, in memory of just that size. Returns what was used; what is
- * left comes again with the next bytes.
+ * left is passed again with the next bytes.
  */
 static size_t feed(struct reading *reading, const char *data, size_t size)
 {

@@ -111,7 +111,7 @@ static void numbers_and_fields_that_were_read_are_written(void **state)
 		&out,
 		"HTTP/1.1 200 OK\r\nHapax-Token: 18446744073709551615\r\nHapax-Attempt: 0\r\n"
 		"ce-id: a b\xc3\xa4\r\nX: \r\n\r\n");
-	/* Where a message ends is the writer's own business, whoever was read. */
+	/* Where a message ends is the writer's own business, whatever was read. */
 	hx_http1_write_response(&writer, &out, 200);
 	hx_http1_write_read_field(&writer, &reserved);
 	assert_int_equal(hx_http1_write_end(&writer, &err), HAPAX_ERR_INVALID);

@@ -259,7 +259,7 @@ static void a_kept_connection_that_was_closed(void **state)
 	assert_int_equal(bench->client.dialed, 2);
 }
 
-/* Something was sent, on a new connection or a kept one: nobody knows, and nobody asks again. */
+/* Bytes were sent, on a new connection or a kept one: unknown outcome, and no retry. */
 static void an_answer_that_does_not_come_is_lost(void **state)
 {
 	struct bench *bench = *state;
@@ -402,7 +402,7 @@ static void a_body_from_a_file(void **state)
 	hx_http_body_done(&body);
 }
 
-/* What came before anything was sent is no answer to it: once more, on another connection. */
+/* Bytes that came before anything was sent do not answer it: once more, on another connection. */
 static void an_answer_before_the_request(void **state)
 {
 	struct bench *bench = *state;
@@ -561,7 +561,7 @@ static void expect_ends(struct bench *bench, unsigned ends)
 	assert_int_equal(bench->end, HX_HTTP_CALL_COMPLETE);
 }
 
-/* Nobody gets a connection on which another call was, though there may be one only. */
+/* No call gets a connection that another call has, though there may be one only. */
 static void a_call_that_waits_where_none_is_kept(void **state)
 {
 	struct bench *bench = *state;
@@ -609,7 +609,7 @@ static void a_call_that_is_begun_again_where_no_more_lines_may_be(void **state)
 	hx_http_call_done(&other, &bench->reactor);
 }
 
-/* Whoever made it has lost the right to it while it waited: nothing of it is sent. */
+/* The caller has lost the right to it while it waited: nothing of it is sent. */
 static void a_call_that_may_not_be_sent_any_more(void **state)
 {
 	struct bench *bench = *state;

@@ -243,7 +243,7 @@ static int connect_to(const struct bench *bench)
 	return client;
 }
 
-/* Whoever was let in before the end, by the kernel or by us, is answered; idle ones are closed. */
+/* A client accepted before the end, by the kernel or by us, is answered; idle ones are closed. */
 static void drains_who_waits_at_the_door(void **state)
 {
 	struct bench *bench = open_bench();
@@ -266,7 +266,7 @@ static void drains_who_waits_at_the_door(void **state)
 			write(clients[i], request, (size_t)(end - request)), end - request);
 	}
 	hx_http_server_drain(&bench->server);
-	/* Whoever comes now is not heard. */
+	/* A client that connects now is not heard. */
 	late = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	assert_int_equal(
 		connect(late, (const struct sockaddr *)&bench->server.listener.address.storage,
@@ -404,7 +404,7 @@ static void a_slot_counts_from_hand_over(void **state)
 	assert_int_equal(bench->server.handed_count, 0);
 	send_bytes(bench, request, sizeof(request) - 1);
 	expect_answers(bench);
-	/* While one is with whoever handles it, the next whole one is refused. */
+	/* While one is with its handler, the next whole one is refused. */
 	bench->answers_later = true;
 	for (int i = 0; i < 2; i++)
 		assert_int_equal(write(clients[i], "ello", 4), 4);

@@ -26,7 +26,7 @@ static void keys_are_counted_in_and_out(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(admit(&c, (struct hx_admission){.keys = 1}), HAPAX_OK);
 	assert_int_equal(admit(&c, (struct hx_admission){.keys = 1}), HAPAX_ERR_LIMIT);
-	/* A change is no new key, and a refusal is not counted. */
+	/* A change is not a new key, and a refusal is not counted. */
 	assert_int_equal(admit(&c, (struct hx_admission){.keys = 0}), HAPAX_OK);
 	hx_index_unadmit(c.index);
 	assert_int_equal(admit(&c, (struct hx_admission){.keys = 1}), HAPAX_OK);

@@ -95,7 +95,7 @@ static void records_are_kept_until_they_die(void **state)
 		for (size_t i = 0; i < COUNT; i++)
 			hx_arena_kill(&f.arena, places[i * 7 % COUNT]);
 		assert_int_equal(f.arena.live_bytes, 0);
-		/* Nobody reads: what died is used again, and the arena stops growing. */
+		/* Without readers what died is used again, and the arena stops growing. */
 		if (round == 2)
 			chunks = f.arena.chunk_count;
 		if (round > 2)

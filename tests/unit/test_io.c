@@ -427,7 +427,7 @@ static void errors_midway_are_told(void **state)
 	assert_int_equal(hx_io_read_full(&io, 3, data, 100, 0), -EIO);
 	assert_int_equal(hx_io_read_full(&io, 3, data, 20, 0), 20);
 	assert_int_equal(hx_io_write_full(&io, 3, data, 100, 0), -ENOSPC);
-	/* A device that takes nothing and says nothing must not hold us for ever. */
+	/* A device that takes nothing and says nothing must not hold us forever. */
 	stingy.step = 0;
 	assert_int_equal(hx_io_write_full(&io, 3, data, 1, 0), -EIO);
 }

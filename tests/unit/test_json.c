@@ -96,7 +96,7 @@ static void what_is_not_is_refused_where_it_shows(void **state)
 	}
 }
 
-/* Whatever is cut off, what remains is no JSON, but for numbers. */
+/* Whatever is cut off, what remains is not JSON, except for numbers. */
 static void every_beginning_is_refused(void **state)
 {
 	static const char text[] =

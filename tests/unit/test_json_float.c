@@ -144,7 +144,7 @@ static void check_shortest(double value)
 }
 
 /* The double that is steps further; value is positive. */
-static double neighbour(double value, int64_t steps)
+static double neighbor(double value, int64_t steps)
 {
 	int64_t bits;
 
@@ -161,9 +161,9 @@ static void every_power_of_two(void **state)
 		double power = ldexp(1.0, exponent);
 
 		check_shortest(power);
-		check_shortest(neighbour(power, 1));
+		check_shortest(neighbor(power, 1));
 		if (exponent > -1074)
-			check_shortest(neighbour(power, -1));
+			check_shortest(neighbor(power, -1));
 	}
 }
 

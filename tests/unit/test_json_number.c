@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Numbers: 1 = 1.0 = 10e-1, -0 = 0, 2^53 and its neighbours, 400 digits, 1e400,
+ * Numbers: 1 = 1.0 = 10e-1, -0 = 0, 2^53 and its neighbors, 400 digits, 1e400,
  * denormals. C1.
  */
 #include "wire/json/json_number.h"

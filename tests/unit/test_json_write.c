@@ -104,7 +104,7 @@ static void into_out(void *context, const void *data, size_t size)
 	assert_int_equal(hx_buf_append(context, data, size), HAPAX_OK);
 }
 
-/* Controls, a joiner that hides, one beyond the first plane, and what is no UTF-8. */
+/* Controls, a joiner that hides, one beyond the first plane, and bytes that are not UTF-8. */
 #define MIXED "a\"\\\n\t\b\r\x7f\xc2\x85\xe2\x80\x8b\xf3\xa0\x80\x81\xc3\xa9"
 
 static void people_get_one_document_a_line_and_nothing_that_hides(void **state)

@@ -269,7 +269,7 @@ static void policy_content_without_what_is_included(void **state)
 	}
 }
 
-/* Brackets and names alone are one key for all: that is no key. */
+/* Brackets and names alone are one key for all: that is not a key. */
 static void a_key_is_made_of_values(void **state)
 {
 	static const struct {
@@ -333,7 +333,7 @@ static void data_that_is_not_json(void **state)
 	assert_int_equal(key_case_make(content, &event, &key, &err), HAPAX_ERR_INVALID);
 	assert_string_equal(
 		err.message, "data: line 1, column 8: '}' found where a member name was expected");
-	/* Bytes that nobody calls JSON are hashed as they are. */
+	/* Bytes that are not marked as JSON are hashed as they are. */
 	event.data_kind = HAPAX_DATA_BYTES;
 	assert_int_equal(key_case_make(content, &event, &key, &err), HAPAX_OK);
 	hx_sha256("{\"a\":1,}", 8, digest);

@@ -74,7 +74,7 @@ static void b_events_without_the_field_collide(void **state)
 	for (size_t i = 0; i < 2; i++)
 		assert_string_equal(
 			key_case_of("field:orderId", payments[i]), "!'orderId' is missing");
-	/* Nor is the text "undefined", which may be somebody's id, taken for nothing. */
+	/* Nor is the text "undefined", which may be a real id, taken for nothing. */
 	assert_string_equal(
 		key_case_of("field:orderId", "{\"orderId\":\"undefined\"}"), "undefined");
 	assert_string_equal(

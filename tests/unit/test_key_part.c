@@ -98,7 +98,7 @@ static void joined_parts_come_apart_again(void **state)
 			parts[p] = hx_bytes(bytes[p], draw(&prng, bytes[p]));
 		join(parts, part_count, &key);
 		if (part_count == 1 && parts[0].size == 0) {
-			assert_int_equal(key.key_size, 0); /* nothing is no key */
+			assert_int_equal(key.key_size, 0); /* nothing is not a key */
 			continue;
 		}
 		assert_int_equal(

@@ -143,7 +143,7 @@ static void names_are_judged(void **state)
 		key_case_refusal("content", &options), "invalid group: a slash is not allowed");
 }
 
-/* A value that is there, but cannot be a name, is nobody's: not the fallback's either. */
+/* A value that is present, but cannot be a name, has no fallback. */
 static void what_is_ambiguous_does_not_fall_back(void **state)
 {
 	const struct hapax_field headers[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Values of labels: the same number for the same value, whoever asks; others beyond the limit.
+ * Values of labels: the same number for the same value, for every caller; others beyond the limit.
  */
 #include "observe/metrics/label_table.h"
 
@@ -127,7 +127,7 @@ enum { THREADS = 4, VALUES = 600 };
 
 struct crowd {
 	struct hx_label_table table;
-	_Atomic uint32_t numbers[VALUES]; /* the first that anybody was told */
+	_Atomic uint32_t numbers[VALUES]; /* the first that any thread got */
 };
 
 static void number_all(void *arg)

@@ -37,7 +37,7 @@ static void tokens_survive_javascript(void **state)
 
 	(void)state;
 	assert_true((uint64_t)as_double == HX_TOKEN_MAX);
-	/* One further, neighbours already collide. */
+	/* One further, neighbors already collide. */
 	assert_true((double)(HX_TOKEN_MAX + 1) == (double)(HX_TOKEN_MAX + 2));
 }
 

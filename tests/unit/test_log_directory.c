@@ -66,7 +66,7 @@ static void file_holds(const char *directory, const char *name, const char *text
 	assert_string_equal(found, text);
 }
 
-/* Bad input: a LOCK of somebody else is his, and where there is none, none is made. */
+/* Bad input: a LOCK of another program is not touched, and if there is none, none is made. */
 static void locks_of_others_are_left_alone(void **state)
 {
 	struct store_case *c = *state;
@@ -78,7 +78,7 @@ static void locks_of_others_are_left_alone(void **state)
 	snprintf(url, sizeof(url), "file:%s", path);
 	assert_int_equal(mkdir(path, 0700), 0);
 	write_file(path, "LOCK", "not yours");
-	/* Alone, too, it is no store in the making. */
+	/* Alone, too, it does not become a store. */
 	log_case_refuses(c, url, HAPAX_ERR_INVALID, "other files");
 	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
 	file_holds(path, "LOCK", "not yours");
@@ -139,7 +139,7 @@ static void relative_directory_stays_where_it_is(void **state)
 	free(before);
 }
 
-/* Bad input: what is no store is left alone. */
+/* Bad input: a folder that is not a store is left alone. */
 static void other_directories_are_refused(void **state)
 {
 	struct store_case *c = *state;

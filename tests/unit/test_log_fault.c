@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_log_fault.c - every I/O call of a log store fails, once and for ever, in each
+ * test_log_fault.c - every I/O call of a log store fails, once and permanently, in each
  * of three ways: no crash, no leak, no false OK (I11, I13), and what was answered OK
  * is there when the store is opened again (I2).
  */
@@ -62,7 +62,7 @@ static void judge(struct trial *trial, unsigned number, const struct hapax_op *o
 	case HAPAX_ERR_FAILED: trial->has_latched = true; break;
 	case HAPAX_ERR_LIMIT:
 	case HAPAX_ERR_NO_MEMORY: break;
-	default: trial->why = "a status that nobody expects";
+	default: trial->why = "an unexpected status";
 	}
 }
 
@@ -160,7 +160,7 @@ static bool run_trial(uint64_t nth, bool is_forever, enum fault_io_effect effect
 		trial.why = "memory was lost";
 	if (trial.why)
 		printf("# call %llu failing %s, effect %d, errno %d: %s\n", (unsigned long long)nth,
-		       is_forever ? "for ever" : "once", effect, error, trial.why);
+		       is_forever ? "forever" : "once", effect, error, trial.why);
 	assert_null(trial.why);
 	return has_failed;
 }
@@ -187,7 +187,7 @@ static void call_fails_once(void **state)
 static void call_fails_for_ever(void **state)
 {
 	(void)state;
-	run_all(true, FAULT_IO_NOTHING, EIO, "log store, I/O calls fail for ever");
+	run_all(true, FAULT_IO_NOTHING, EIO, "log store, I/O calls fail forever");
 }
 
 static void call_fails_with_half_its_effect(void **state)

@@ -302,7 +302,7 @@ static void other_entries_come_back(void **state)
 		hx_log_entry_decode((struct hapax_bytes){at, HX_LOG_SEAL_SIZE}, &entry, NULL),
 		HAPAX_OK);
 	assert_int_equal(entry.as.seal.expires_ms_max, 5);
-	/* What nobody knows is passed over if it says so, and refused if not. */
+	/* An unknown entry is skipped if it says so, and refused if not. */
 	at[HX_LOG_ENTRY_KIND] = HX_LOG_ENTRY_SKIPPABLE | 44;
 	assert_int_equal(
 		hx_log_entry_decode((struct hapax_bytes){at, HX_LOG_SEAL_SIZE}, &entry, NULL),

@@ -83,7 +83,7 @@ static void forget(struct store_case *c, const char *tenant, const char *key)
 	assert_int_equal(op.outcome, HAPAX_OUTCOME_APPLIED);
 }
 
-/* Marks that nobody needs, so that segments fill and passes have something to do. */
+/* Marks that are not needed, so that segments fill and passes have something to do. */
 static void fill(struct store_case *c, const char *prefix, unsigned count, int64_t ttl_ms)
 {
 	for (unsigned i = 0; i < count; i++) {
@@ -113,7 +113,7 @@ static struct hapax_fsck repair(struct store_case *c)
 /*
  * A record that was set over another one is copied as a PUT and a REMOVE with the same LSN: it
  * is a record all the same. The REMOVE is kept only where an older class segment stays: one with
- * so much in it that it is not written anew for space.
+ * so much in it that it is not rewritten for space.
  */
 static void records_that_replaced_others_are_kept(void **state)
 {
@@ -214,7 +214,7 @@ static void given_up_class_segments_are_left_out(void **state)
 	snprintf(kept, sizeof(kept), "%.150s/%s", c->dir.path, name);
 	log_files_copy(path, kept);
 	forget(c, "t", "forgotten");
-	/* Much is dead: it is written anew, without what was forgotten and what tells of that. */
+	/* Much is dead: it is rewritten, without what was forgotten and what tells of that. */
 	for (unsigned round = 0; round < 20 && access(path, F_OK) == 0; round++) {
 		for (unsigned i = 0; i < 20; i++) {
 			struct hapax_op op;
@@ -447,7 +447,7 @@ static void segments_of_other_stores_are_left_out(void **state)
 	has(c, "t", "key", "theirs");
 	log_case_close(c);
 
-	/* As many as of ours: nobody knows. */
+	/* As many as of ours: unknown. */
 	log_files_path(c, "log-0000000000000077.seg", to);
 	log_files_path(&other, name, from);
 	fsck = (struct hapax_fsck)HAPAX_FSCK_INIT;
@@ -497,7 +497,7 @@ static void records_stay_in_their_scopes(void **state)
 	snprintf(c->url, sizeof(c->url), "file:%.150s/scopes", c->dir.path);
 	c->options.segment_bytes = 4 * SEGMENT;
 	store_case_open(c);
-	/* "first" comes before "second", until the log begins anew: then it is the other way. */
+	/* "first" comes before "second", until the log starts over: then it is the other way. */
 	set(c, "first", "alpha", "of the first");
 	set(c, "second", "alpha", "of the second");
 	fill(c, "filler", 35, HOUR_MS);
@@ -507,7 +507,7 @@ static void records_stay_in_their_scopes(void **state)
 	set(c, "second", "beta", "of the second");
 	set(c, "first", "beta", "of the first");
 	store_case_reopen(c);
-	/* These name the scopes anew, and are lost. */
+	/* These name the scopes again, and are lost. */
 	set(c, "first", "gamma", "of the first");
 	set(c, "second", "gamma", "of the second");
 	set(c, "first", "delta", "of the first");
@@ -585,7 +585,7 @@ static int watched_exchange(void *context, const char *one, const char *other)
 	return failed;
 }
 
-/* Whoever opens DIR in the middle of a repair finds a store, and does not make an empty one. */
+/* A process that opens DIR during a repair finds a store, and does not make an empty one. */
 static void a_store_has_the_name_at_every_moment(void **state)
 {
 	struct store_case *c = *state;

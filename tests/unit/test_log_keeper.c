@@ -188,7 +188,7 @@ static void passes_that_fail_are_told(void **state)
 	scene_done(&scene);
 }
 
-/* The active segment is full, and the next one is being made: whoever leads sleeps. */
+/* The active segment is full, and the next one is being made: the leader sleeps. */
 static void who_needs_a_segment_sleeps(void **state)
 {
 	struct scene scene;

@@ -124,7 +124,7 @@ static void completions_run_on_the_thread(void **state)
 	assert_true(scene.grown > 0);
 }
 
-/* Without others nobody else is needed: the caller leads each list itself. */
+/* A single caller needs no other thread: it leads each list itself. */
 static void a_lone_caller_leads(void **state)
 {
 	struct scene scene = {.count = 100};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_log_results.c - large results of file: leave memory for a class segment, and come
- * back from there: whatever happens to the segment meanwhile, to whoever asks, and never
+ * back from there: whatever happens to the segment meanwhile, for every caller, and never
  * another one, nor half of one. With threads: test_log_bustle.c.
  */
 #include <errno.h>
@@ -588,7 +588,7 @@ static void damage_is_an_error_and_nothing_else(void **state)
 	hapax_store_submit(scene.store, &op, 1, (struct hapax_completion){answered, &count});
 	assert_int_equal(count, 1);
 	assert_int_equal(op.status, HAPAX_ERR_CORRUPT);
-	/* Whoever asks for the decision alone gets it. */
+	/* A caller that asks for the decision alone gets it. */
 	op = op_of(&scene, HAPAX_OP_CLAIM, "bad");
 	op.record = NULL;
 	assert_int_equal(hapax_store_run(scene.store, &op, 1, NULL), HAPAX_OK);
@@ -630,7 +630,7 @@ static void a_failing_read_is_an_error_of_its_own(void **state)
 		int error;
 		enum hapax_status status;
 	} faults[] = {
-		/* Never UNAVAILABLE: whoever goes on without a store would run what is done. */
+		/* Never UNAVAILABLE: a caller that continues without a store would run it again. */
 		{SIM_PREAD, EIO, HAPAX_ERR_CORRUPT},   {SIM_OPEN, EMFILE, HAPAX_ERR_LIMIT},
 		{SIM_OPEN, EACCES, HAPAX_ERR_CORRUPT}, {SIM_OPEN, ENOENT, HAPAX_ERR_CORRUPT},
 		{SIM_PREAD, SIM_SHORT, HAPAX_OK},
@@ -742,7 +742,7 @@ static void a_pass_without_a_manifest_changes_nothing(void **state)
 	scene_done(&scene);
 }
 
-/* Twice what lives, results included, is not too much: nothing is written anew for nothing. */
+/* Twice what lives, results included, is not too much: nothing is rewritten without need. */
 static void what_lives_is_left_alone(void **state)
 {
 	enum { RESULTS = 64, BYTES = 20000 };
@@ -971,14 +971,14 @@ static void a_directory_of_others_is_left_alone(void **state)
 	assert_non_null(theirs);
 	assert_int_equal(fclose(theirs), 0);
 	late_go_on(&late);
-	/* It was there, and is not to be had any more; unless the store has noticed before. */
+	/* It was there, and is not available any more; unless the store has noticed before. */
 	assert_int_not_equal(late.reader.status, HAPAX_OK);
 	scene_done(&late.scene);
 	assert_int_equal(access(late.slow.path, F_OK), 0);
 	late_done(&late);
 }
 
-/* Expired records that nobody has swept yet keep their file, too: a scan may ask for them. */
+/* Expired records that were not swept yet keep their file, too: a scan may ask for them. */
 static int count_bodies(const struct hapax_record *record, void *context)
 {
 	*(size_t *)context += record->result.body.size;

@@ -27,7 +27,7 @@
 
 #define HOUR_MS INT64_C(3600000)
 
-/* A torn frame at the end, which nobody was told of, is cut, and kept for people. */
+/* A torn frame at the end, which was never acknowledged, is cut, and kept for people. */
 static void torn_tail_is_cut(void **state)
 {
 	struct store_case *c = *state;
@@ -158,7 +158,7 @@ static void disk_is_bounded_and_given_back(void **state)
 	assert_true(bytes <= 5 * segment);
 }
 
-/* Each key of a row is set, or forgotten, for ever and without company: a frame of its own. */
+/* Each key of a row is set, or forgotten, forever and alone: a frame of its own. */
 static void churn(struct store_case *c, enum hapax_op_type type, unsigned first, unsigned count)
 {
 	struct hapax_result result = {
@@ -422,7 +422,7 @@ static void land(struct hapax_op *ops, size_t count, void *context)
 
 static void take_off(struct flight *flight)
 {
-	/* Every key is asked for twice, by neighbours. */
+	/* Every key is asked for twice, by neighbors. */
 	int size = snprintf(
 		flight->key, sizeof(flight->key), "%zu/%llu", flight->index / 2,
 		(unsigned long long)flight->step);

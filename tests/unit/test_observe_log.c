@@ -123,7 +123,7 @@ static void both_forms_to_the_byte(void **state)
 	hx_logger_configure(pipe.log, &pipe.options);
 	hx_logger(pipe.log, HX_LOGGER_INFO, "m", fields + 4, 1);
 	assert_string_equal(pipe_read(&pipe), "<6>level=info ts=2024-01-15T10:30:00.000Z msg=m\n");
-	hx_logger(NULL, HX_LOGGER_ERROR, "nobody wants to know", NULL, 0);
+	hx_logger(NULL, HX_LOGGER_ERROR, "not logged", NULL, 0);
 	pipe_close(&pipe);
 }
 
@@ -340,7 +340,7 @@ static void durations_have_two_units(void **state)
 	}
 }
 
-/* Nobody reads: whoever logs is not held up, what is lost is counted, and close comes back. */
+/* Without a reader: the caller is not held up, lost lines are counted, and close returns. */
 static void a_reader_that_does_not_read_holds_nobody_up(void **state)
 {
 	static struct pipe_log pipe;

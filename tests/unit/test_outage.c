@@ -63,7 +63,7 @@ static void what_is_let_through_is_written_down(void **state)
 	outage_case_end(&c);
 }
 
-/* An open breaker asks nobody: waiting one after the other is what makes outages spread. */
+/* An open breaker asks no server: waiting one after the other is what makes outages spread. */
 static void store_that_is_away_is_not_asked(void **state)
 {
 	struct outage_case c;
@@ -186,7 +186,7 @@ static void kept_result_has_what_its_claim_asked_for(void **state)
 	outage_case_end(&c);
 }
 
-/* So many claims were made since that nobody knows what it asked for: it is kept all the same. */
+/* So many claims were made since that its request is unknown: it is kept all the same. */
 static void kept_result_of_a_claim_long_ago(void **state)
 {
 	struct outage_case c;
@@ -263,7 +263,7 @@ static void scopes_that_refuse_are_refused(void **state)
 	outage_case_end(&c);
 }
 
-/* UNCERTAIN is no answer and no refusal: the same attempt asks again. */
+/* UNCERTAIN is neither an answer nor a refusal: the same attempt asks again. */
 static void lost_answer_is_asked_for_again(void **state)
 {
 	struct outage_case c;
@@ -284,7 +284,7 @@ static void lost_answer_is_asked_for_again(void **state)
 	outage_case_end(&c);
 }
 
-/* Its claim may be in the store; it lapses there, and is no second run. */
+/* Its claim may be in the store; it lapses there, and does not count as a second run. */
 static void claim_that_stays_unknown_goes_on(void **state)
 {
 	struct outage_case c;
@@ -348,7 +348,7 @@ static void without_journal_the_answer_is_no(void **state)
 	outage_case_end(&c);
 }
 
-/* A token that nobody gave out here, and one whose key has run again. */
+/* A token that was not given out here, and one whose key has run again. */
 static void result_without_a_claim_is_fenced(void **state)
 {
 	struct outage_case c;
@@ -370,7 +370,7 @@ static void result_without_a_claim_is_fenced(void **state)
 	outage_case_end(&c);
 }
 
-/* Whatever token a caller brings: without a journal there is nobody to ask. */
+/* Whatever token a caller brings: without a journal it cannot be checked. */
 static void without_journal_no_token_is_the_journals(void **state)
 {
 	struct outage_case c;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_outage_fault.c - an outage during which an allocation, or a call of the journal's
- * files, fails: for every n the n-th. No crash, no leak, and nobody is lied to:
+ * files, fails: for every n the n-th. No crash, no leak, and no untrue answer:
  *
  *  - what was answered as done is in the store in the end, with its result;
  *  - nothing is reported as run twice: nothing did.
@@ -86,7 +86,7 @@ static struct hapax_op ask(
 	(void)hapax_store_run(trial->store, &op, 1, NULL);
 	if (op.status == HAPAX_ERR_CORRUPT || op.status == HAPAX_ERR_INVALID ||
 	    (op.status == HAPAX_OK && op.outcome == HAPAX_OUTCOME_NONE))
-		trial->why = "an answer that nobody expects";
+		trial->why = "an unexpected answer";
 	op.key = hapax_bytes_from_text("");
 	return op;
 }

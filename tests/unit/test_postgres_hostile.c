@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_postgres_hostile.c - a PostgreSQL that is none, one whose functions answer nonsense, and a table
- * in which somebody else has written: nobody is told OK, and nothing is overrun.
+ * in which another program has written: no caller gets OK, and nothing is overrun.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -280,7 +280,7 @@ static enum hapax_status ask(struct scene *scene, enum hapax_op_type type, const
 	return status;
 }
 
-/* Nobody is told OK, or that nothing was done; what only reads has done nothing. */
+/* No caller gets OK, or that nothing was done; what only reads has done nothing. */
 static void hostile_answers_are_uncertain(void **state)
 {
 	static const struct {
@@ -358,7 +358,7 @@ static void hostile_statistics_are_refused(void **state)
 	assert_non_null(strstr(err.message, "another form"));
 }
 
-/* ---------------------------------------------------------------- rows of somebody else's */
+/* ---------------------------------------------------------------- rows of other programs */
 
 static int count_record(const struct hapax_record *record, void *context)
 {
@@ -367,7 +367,7 @@ static int count_record(const struct hapax_record *record, void *context)
 	return 0;
 }
 
-/* The table has no constraints, and whoever may write to it may write anything. */
+/* The table has no constraints, and a program that may write to it may write anything. */
 static void foreign_rows_are_refused(void **state)
 {
 	struct scene *scene = *state;

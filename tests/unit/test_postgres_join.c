@@ -231,7 +231,7 @@ static void rollback_undoes_both(void **state)
 	hapax_store_close(store);
 }
 
-/* Whoever waits longer than it is to is told that the key is in progress; its changes stay. */
+/* A caller that waits longer than its timeout gets IN_PROGRESS; its changes stay. */
 static void waiting_ends(void **state)
 {
 	PGconn *conn = *state;
@@ -440,7 +440,7 @@ static void a_commit_that_fails_is_no_answer(void **state)
 	hapax_store_close(store);
 }
 
-/* A session that ends in COMMIT: nobody says that nothing was committed. */
+/* A session that ends in COMMIT: no answer says that nothing was committed. */
 static void a_session_that_ends_in_commit_is_not_judged(void **state)
 {
 	PGconn *conn = *state;
@@ -489,7 +489,7 @@ static void a_transaction_of_the_callers(void **state)
 	postgres_case_query(conn, "COMMIT");
 	assert_int_equal(paid(conn), 1);
 
-	/* A handler that ends the transaction itself: it must be joined anew. */
+	/* A handler that ends the transaction itself: it must be joined again. */
 	bank.manner = COMMIT_ITSELF;
 	assert_int_equal(pay_case_process(store, &bank, "wild", &answer), HAPAX_ERR_FAILED);
 	bank.manner = PAY;
@@ -534,7 +534,7 @@ static void runs_within_runs(void **state)
 	hapax_store_close(store);
 }
 
-/* How often somebody waits for the server, by libpq's own account. */
+/* How often a caller waits for the server, by libpq's own account. */
 static int count_trips(FILE *trace)
 {
 	char line[4096];

@@ -146,7 +146,7 @@ static void versions_are_checked(void **state)
 	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_ERR_UNSUPPORTED);
 	assert_int_equal(
 		postgres_case_number(conn, "SELECT version FROM \"odd \"\"name\".hapax_meta"), 99);
-	/* What is no version at all is left alone, too. */
+	/* What is not a version at all is left alone, too. */
 	postgres_case_query(conn, "UPDATE \"odd \"\"name\".hapax_meta SET version = -1");
 	must_refuse(url, HAPAX_ERR_UNSUPPORTED, "changed by others");
 	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_ERR_UNSUPPORTED);
@@ -429,8 +429,8 @@ static void make_version_2(PGconn *conn)
 }
 
 /*
- * Version 3 gives hapax_claim() one column more, so it is dropped and made again. Whoever was allowed
- * to call it still is, and nobody else, whatever new functions are given by default.
+ * Version 3 gives hapax_claim() one column more, so it is dropped and created again. The roles that
+ * could call it still can, and no others, whatever new functions are given by default.
  */
 static void grants_survive_the_new_claim(void **state)
 {
@@ -537,7 +537,7 @@ static void skew_is_measured_by_itself(void **state)
 
 /* ---------------------------------------------------------------- tenants */
 
-/* B12: a role that is not the owner sees the rows of its tenant, whoever asks and however. */
+/* B12: a role that is not the owner sees the rows of its tenant, however it asks. */
 static void tenants_are_apart(void **state)
 {
 	PGconn *conn = postgres_case_connect();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Clean-up of a ledger in PostgreSQL: in pieces, by one process at a time, and in nobody's way.
+ * Clean-up of a ledger in PostgreSQL: in pieces, by one process at a time, without blocking others.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,7 +41,7 @@ static void make_expired(PGconn *conn)
 		;
 }
 
-/* B8: bounded pieces, one process at a time; nobody is waited for, and claims go on meanwhile. */
+/* B8: bounded pieces, one process at a time; it waits for no other, and claims continue. */
 static void sweeps_take_turns(void **state)
 {
 	PGconn *conn = postgres_case_connect();
@@ -58,7 +58,7 @@ static void sweeps_take_turns(void **state)
 	postgres_case_url(url, sizeof(url), "&schema=swept");
 	options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
 	assert_int_equal(hapax_store_open(url, &options, &store, &err), HAPAX_OK);
-	/* Somebody holds one of them, and another process is in the middle of a piece. */
+	/* Another session holds one of them, and another process is in the middle of a piece. */
 	postgres_case_query(
 		other, "BEGIN; SELECT 1 FROM swept.hapax_record WHERE key = 'e7' FOR UPDATE");
 	postgres_case_query(conn, "BEGIN");

@@ -23,7 +23,7 @@
 #include "base/thread.h"
 #include "support/postgres_case.h"
 
-/* Longer than the test may take: whoever is not woken hangs. */
+/* Longer than the test may take: a waiter that is not woken hangs. */
 enum { LONG_MS = 3600 * 1000 };
 
 #define LISTENERS                                                    \
@@ -157,7 +157,7 @@ static void wait_while(
 	store = open_store();
 	options.poll_ms = poll_ms;
 	assert_int_equal(hapax_processor_new(store, &options, &waiter->processor, NULL), HAPAX_OK);
-	/* Not before somebody waits. */
+	/* Not before there is a waiter. */
 	assert_int_equal(postgres_case_number(waiter->conn, LISTENERS), 0);
 	assert_int_equal(hx_thread_start(&thread, wait_for_it, waiter, "waiter", NULL), HAPAX_OK);
 	if (before == NULL)
@@ -290,7 +290,7 @@ static void forbid_listening(struct waiter *waiter)
 	postgres_case_query(waiter->conn, "DROP FUNCTION waiters.hapax_listen()");
 }
 
-/* Where nobody can listen, it is asked for; and nothing is written for those who wait. */
+/* Without LISTEN, the waiter polls; and nothing is written for waiters. */
 static void without_a_listener_it_is_polled(void **state)
 {
 	struct waiter waiter;
@@ -307,7 +307,7 @@ static void without_a_listener_it_is_polled(void **state)
 	waiter_done(&waiter);
 }
 
-/* Nobody waits: nothing is told, since that would make commits wait for each other. */
+/* Without waiters nothing is notified, since that would make commits wait for each other. */
 static void nobody_waits_nothing_is_told(void **state)
 {
 	PGconn *conn = postgres_case_connect();

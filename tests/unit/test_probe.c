@@ -182,7 +182,7 @@ static void clocks_that_differ(void **state)
 	configure("store: {url: 'memory:', max_clock_skew: 2s}\n");
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		facts.stats.skew_ms = cases[i].skew_ms;
-		/* It is told, and holds nobody up: the store's clock decides. */
+		/* It is reported, and holds up no request: the store's clock decides. */
 		assert_true(is_ready());
 		assert_int_equal(component("clock")->is_ok, cases[i].is_ok);
 	}
@@ -197,7 +197,7 @@ static void whoever_ends_is_not_ready(void **state)
 	expect_reason("drain", "shutting down");
 }
 
-/* What the daemon does beside its doors is told, and makes nobody unready. */
+/* What the daemon does beside its doors is reported, and does not make it unready. */
 static void an_outbox_that_is_away(void **state)
 {
 	static const struct hx_background_ops ops = {.name = "outbox"};

@@ -329,7 +329,7 @@ static void ignored_signals_can_be_given_back(void **state)
 	(void)sigaction(SIGPIPE, &before, NULL);
 }
 
-/* The lock lives as long as somebody who inherited it. */
+/* The lock lives as long as a process that inherited it. */
 static void a_kept_descriptor_keeps_its_lock(void **state)
 {
 	struct hx_process_plan plan = HX_PROCESS_PLAN_INIT;
@@ -417,7 +417,7 @@ static void a_group_is_signalled_as_a_whole(void **state)
 	assert_int_equal(end.exit_code, 77);
 	assert_true(hx_process_signal(pid, 0, HX_PROCESS_GROUP));
 	assert_true(hx_process_signal(pid, SIGKILL, HX_PROCESS_GROUP));
-	/* Both have ended when nobody holds the pipe any more. */
+	/* Both have ended when no process holds the pipe any more. */
 	assert_int_equal(read(out[0], text, 1), 0);
 	while (!has_ended)
 		assert_int_equal(hx_process_poll(pid, &has_ended, &end, NULL), HAPAX_OK);

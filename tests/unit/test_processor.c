@@ -68,7 +68,7 @@ static void who_acquires_is_told_the_name_of_its_claim(void **state)
 	assert_int_equal(case_state(&c.store, "k"), HAPAX_STATE_CLAIMED);
 	assert_memory_not_equal(record->attempt_id, none, sizeof(none));
 	assert_memory_equal(first.answer.attempt_id, record->attempt_id, sizeof(none));
-	/* With it the claim could be had: it is nobody else's. */
+	/* With it the claim could be taken: it is for the holder alone. */
 	call_begin(&c, &second, "k", 0);
 	assert_int_equal(second.answer.outcome, HAPAX_OUTCOME_IN_PROGRESS);
 	assert_memory_equal(second.answer.attempt_id, none, sizeof(none));
@@ -567,7 +567,7 @@ static void steps_in_tick_come_with_the_tick(void **state)
 	assert_int_equal(hapax_processor_tick(c.processor), HAPAX_TIME_NEVER);
 }
 
-/* What is due at once is due now: whoever computes how long to sleep must not overflow. */
+/* What is due at once is due now: the computation of a sleep must not overflow. */
 static void a_tick_that_was_cut_short_is_due_now(void **state)
 {
 	enum { COUNT = 40 };

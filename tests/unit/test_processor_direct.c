@@ -89,7 +89,7 @@ __attribute__((format(printf, 2, 3))) static void note(struct side *side, const 
 
 /*
  * The number of a token, in the order in which they are seen: who asks twice, because its
- * buffer is too small, uses one up, and that is nobody's business.
+ * buffer is too small, uses one up, and that does not matter.
  */
 static unsigned rank(struct side *side, uint64_t token)
 {
@@ -194,7 +194,7 @@ static enum hapax_run_outcome handle(struct hapax_work *work, void *context)
 	return plan->outcome;
 }
 
-/* Waiting is not for one thread: only for a key that nobody has. */
+/* One thread cannot wait: only a key without a holder works. */
 static bool may_wait(struct side *side, unsigned key)
 {
 	return side->depth == 0 && case_state(&side->store, key_name(key)) != HAPAX_STATE_CLAIMED;
@@ -253,7 +253,7 @@ static void call(struct side *side)
 	request.fingerprint = case_fingerprint("\0AAAB"[draw(side, 5)]);
 	request.options = draw_chance(side, 20) ? NULL : &options;
 	if (draw_chance(side, 20))
-		request.owner = hapax_bytes_from_text("somebody");
+		request.owner = hapax_bytes_from_text("an owner");
 	if (draw_chance(side, 5))
 		side->held.away = draw_chance(side, 50) ? HAPAX_ERR_LIMIT : HAPAX_ERR_FAILED;
 	status = hapax_process(
@@ -268,7 +268,7 @@ static void call(struct side *side)
 	hapax_buf_free(buf);
 }
 
-/* Somebody else, in another process. */
+/* Another caller, in another process. */
 static void meddle(struct side *side)
 {
 	static const enum hapax_op_type ends[] = {

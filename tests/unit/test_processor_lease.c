@@ -76,7 +76,7 @@ static void a_lapse_is_told_once_and_a_late_complete_counts(void **state)
 	processor_case_pass(&c, 3000);
 	assert_int_equal(call_told_count(&call, HAPAX_STEP_LAPSED), 1);
 	c.held.away = HAPAX_OK;
-	/* Nobody took over. */
+	/* No other claim took over. */
 	call_finish_ok(&call, "late");
 	assert_true(call.has_ended);
 	assert_int_equal(call.answer.status, HAPAX_OK);
@@ -130,7 +130,7 @@ static void a_late_finisher_is_fenced(void **state)
 
 	(void)state;
 	call_begin(&c, &call, "k", 0);
-	/* A pause longer than the lease, and somebody else takes over. */
+	/* A pause longer than the lease, and another claim takes over. */
 	store_case_advance(&c.store, 1000);
 	assert_int_equal(case_claim(&c.store, "k", &token), HAPAX_OUTCOME_ACQUIRED);
 	assert_true(token > call.answer.token);
@@ -148,7 +148,7 @@ static void a_late_finisher_is_fenced(void **state)
 
 /*
  * A claim is granted, and its answer comes when it is over: the store was slow, or we stood
- * still. Nobody is told to run; asked again by the same id, it is ours for a whole lease.
+ * still. No caller runs; asked again by the same id, it holds for a whole lease.
  */
 static void a_claim_that_is_over_is_asked_for_again(void **state)
 {
@@ -201,7 +201,7 @@ static void a_claim_that_was_taken_over_does_not_run(void **state)
 	assert_int_equal(call.answer.outcome, HAPAX_OUTCOME_REPLAY);
 }
 
-/* A store that is always slower than the lease is not asked for ever. */
+/* A store that is always slower than the lease is not asked forever. */
 static void a_claim_that_is_always_over_ends(void **state)
 {
 	struct call call;
@@ -223,7 +223,7 @@ static void a_claim_that_is_always_over_ends(void **state)
 	assert_int_equal(processor_case_stats(&c).open, 0);
 }
 
-/* Whoever lets time pass between the step and the work asks again, and is told the truth. */
+/* A caller that waits between the step and the work asks again, and gets the truth. */
 static void a_run_may_begin_while_its_lease_lives(void **state)
 {
 	struct call call;
@@ -235,7 +235,7 @@ static void a_run_may_begin_while_its_lease_lives(void **state)
 	assert_true(hapax_run_may_begin(call.run));
 	store_case_advance(&c.store, 1);
 	assert_false(hapax_run_may_begin(call.run));
-	/* Renewed, since nobody took over. */
+	/* Renewed, since no other claim took over. */
 	(void)hapax_processor_tick(c.processor);
 	assert_true(hapax_run_may_begin(call.run));
 	call_finish_ok(&call, "");
@@ -411,7 +411,7 @@ static void a_claim_is_repeated_with_its_own_attempt_id(void **state)
 	(void)state;
 	c.held.holds = true;
 	call_begin(&c, &call, "k", 0);
-	held_store_lose_answer(&c.held); /* it is held, and nobody knows */
+	held_store_lose_answer(&c.held); /* it is held, and the caller does not know */
 	c.held.holds = false;
 	processor_case_pass(&c, 50);
 	assert_true(call_was_told(&call, HAPAX_STEP_RUN));

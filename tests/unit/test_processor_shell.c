@@ -100,8 +100,8 @@ static void jump(const struct hapax_decided *decided, void *context)
 }
 
 /*
- * The thread that is told to run comes to it when the lease is over: somebody else may run by
- * then. It gives the claim back, and asks for it anew.
+ * The thread that is told to run comes to it when the lease is over: another may run by
+ * then. It gives the claim back, and claims again.
  */
 static void a_thread_that_comes_too_late_asks_again(void **state)
 {

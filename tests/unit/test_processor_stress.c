@@ -319,7 +319,7 @@ static void a_loop_and_threads_around_it(void **state)
 		for (size_t i = 0; i < LOOP_CALLS; i++) {
 			assert_int_equal(loop_calls[i].ends, 1);
 			assert_true(loop_calls[i].runs <= 1);
-			/* Who does not run gets the result, for somebody succeeds. */
+			/* A caller that does not run gets the result, for one succeeds. */
 			if (loop_calls[i].runs == 0)
 				assert_int_equal(loop_calls[i].outcome, HAPAX_OUTCOME_REPLAY);
 			successes[i % LOOP_KEYS] += loop_calls[i].outcome == HAPAX_OUTCOME_REPLAY;

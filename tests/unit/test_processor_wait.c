@@ -59,7 +59,7 @@ static void duplicates_wait_and_get_the_result(void **state)
 		assert_true(others[i].answer.flags & HAPAX_ANSWER_WAITED);
 		assert_string_equal(others[i].body, "receipt");
 	}
-	/* Woken, not polled: nobody asked because time had passed. */
+	/* Woken, not polled: no waiter asked because time had passed. */
 	assert_int_equal(processor_case_stats(&c).woken, 5);
 	assert_int_equal(processor_case_stats(&c).polled, 0);
 }
@@ -125,7 +125,7 @@ static void a_failure_lets_the_oldest_run_next(void **state)
 	call_begin(&c, &second, "k", 5000);
 	call_begin(&c, &third, "k", 5000);
 	call_finish_failed(&first, HAPAX_RUN_TRANSIENT, "no route to bank");
-	/* The error reaches its own caller and nobody else. */
+	/* The error reaches its own caller and no other. */
 	assert_true(first.has_ended);
 	assert_int_equal(first.answer.status, HAPAX_OK);
 	assert_int_equal(first.answer.run_outcome, HAPAX_RUN_TRANSIENT);
@@ -157,7 +157,7 @@ static void if_the_oldest_has_left_the_next_runs(void **state)
 	call_finish_ok(&third, "");
 }
 
-/* By key and context: whoever does not wait is not touched. */
+/* By key and context: a caller that does not wait is not touched. */
 static void a_request_leaves_by_its_name(void **state)
 {
 	static const struct hapax_bytes none = {NULL, 0};

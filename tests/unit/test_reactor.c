@@ -181,7 +181,7 @@ static void stop_reactor(void *arg)
 	hx_reactor_stop(&posters[0].bench->reactor);
 }
 
-/* No wake-up is lost: each post runs, or its poster would wait for ever. */
+/* No wake-up is lost: each post runs, or its poster would wait forever. */
 static void posts_from_threads_run(void **state)
 {
 	struct poster posters[POSTERS];

@@ -86,7 +86,7 @@ static void result_whose_claim_was_taken_over_ran_twice(void **state)
 	outage_case_end(&c);
 }
 
-/* Whoever took it over failed: the success of the first is what there is, and it counts. */
+/* The run that took over failed: the success of the first is what there is, and it counts. */
 static void result_outlives_a_takeover_that_failed(void **state)
 {
 	struct outage_case c;
@@ -107,7 +107,7 @@ static void result_outlives_a_takeover_that_failed(void **state)
 	outage_case_end(&c);
 }
 
-/* A store that is back and full keeps nothing new; that is no outage. */
+/* A store that is available and full keeps nothing new; that is not an outage. */
 static void what_the_store_refuses_waits(void **state)
 {
 	struct outage_case c;
@@ -497,7 +497,7 @@ static void reconcile_beside(struct sly_store *sly)
 	assert_int_equal(work.counts[HAPAX_RECONCILED_KEPT], CUT_KEYS);
 }
 
-/* A node and a command settle one journal: what the other wrote is no second run. */
+/* A node and a command settle one journal: what the other wrote does not count as a run. */
 static void two_may_settle_one_journal(void **state)
 {
 	(void)state;
@@ -574,7 +574,7 @@ static uint64_t begin_late_run(struct outage_case *c)
 	return token;
 }
 
-/* Nobody ran since: the work is done, and counts. */
+/* No other run since: the work is done, and counts. */
 /* In whatever order they are handed out, some stand before it or behind it, or both. */
 static void damaged_record_does_not_hold_up_the_rest(void **state)
 {
@@ -619,7 +619,7 @@ static void damaged_record_does_not_hold_up_the_rest(void **state)
 	}
 }
 
-/* A damaged journal is no outage of the store. */
+/* A damaged journal is not an outage of the store. */
 static void damaged_record_does_not_keep_the_store_away(void **state)
 {
 	struct outage_case c;

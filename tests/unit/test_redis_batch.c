@@ -99,7 +99,7 @@ static struct hapax_op make_op(const struct ledger *ledger, const struct step *s
 
 	if (step->type == HAPAX_OP_CLAIM) {
 		op.attempt_id = step->attempt_id;
-		op.owner = hapax_bytes_from_text("somebody");
+		op.owner = hapax_bytes_from_text("an owner");
 		op.on_lapse = step->parks ? HAPAX_ON_LAPSE_PARK : HAPAX_ON_LAPSE_RETRY;
 	}
 	if ((step->type == HAPAX_OP_CLAIM || step->type == HAPAX_OP_CHECK) && step->has_fingerprint)
@@ -298,7 +298,7 @@ static void foreign_data_harms_only_itself(void **state)
 	hapax_store_close(ledger.store);
 }
 
-/* B9: whoever has redis-cli can see what a key stands at, and its result. */
+/* B9: redis-cli shows the state of a key, and its result. */
 static void records_are_read_by_redis_cli(void **state)
 {
 	static const char fields[] = "state kind body attempt origin";

@@ -282,7 +282,7 @@ static void ends_are_announced(void **state)
 	struct hapax_watcher watcher = {.fn = hear, .context = &heard};
 
 	hapax_store_watch(scene->store, &watcher);
-	/* What happens before the servers know that somebody listens is not told. */
+	/* What happens before the servers know of a listener is not notified. */
 	for (uint64_t number = 0; atomic_load(&heard) < 300; number++) {
 		char key[32];
 		struct hapax_op op = make_op(HAPAX_OP_CHECK, key, number);
@@ -416,7 +416,7 @@ static void cuts_are_reported_truly(void **state)
 	assert_true(uncertain > 3 && unavailable > 3);
 }
 
-/* Of three operations on a key nobody knows whether the first was done: the others are not. */
+/* Of three operations on a key the first has an unknown outcome: the others are not done. */
 static void nothing_goes_behind_what_is_uncertain(void **state)
 {
 	enum { OPS = 3 };
@@ -474,7 +474,7 @@ static void closing_does_not_wait_for_the_map(void **state)
 /* ---------------------------------------------------------------- addresses */
 
 /*
- * The servers have other addresses from time to time, as where they are started anew by others: what they say of
+ * The servers have other addresses from time to time, as if others restarted them: what they say of
  * themselves is changed on its way, and the old addresses are deaf. Those in the URL stay.
  */
 struct move {
@@ -712,7 +712,7 @@ static void hold(struct hapax_store *store, struct held *held)
 }
 
 /*
- * I5 for one key after the failover: whoever claims it now has the larger token, and the old one changes
+ * I5 for one key after the failover: the next claim has the larger token, and the old one changes
  * nothing any more. Returns whether the new master knew of the claim.
  */
 static bool old_token_is_fenced(struct hapax_store *store, const struct held *held, uint64_t i)
@@ -774,7 +774,7 @@ static void cut_off_replica(int master, int replica)
 }
 
 /*
- * A master dies for good, and nobody tells its replica: the others have to notice (an automatic failover).
+ * A master dies permanently, and its replica is not told: the others must notice (a failover).
  * What had not been replicated is lost, as the guarantee says; but no token of the old master's is of use
  * against a claim of the new one's (I5), known there or not.
  */

@@ -73,7 +73,7 @@ static void strangers_are_not_trusted(void **state)
 	struct hapax_error err = {0};
 
 	(void)state;
-	/* Nobody whom the system trusts vouches for them. */
+	/* No authority that the system trusts vouches for them. */
 	assert_int_equal(
 		open_at("rediss+cluster", hosts, NULL, &store, &err), HAPAX_ERR_UNAVAILABLE);
 	assert_non_null(strstr(err.message, "certificate"));

@@ -202,7 +202,7 @@ static void guarantee_says(struct hapax_store *store, const char *expected, bool
 
 /* ---------------------------------------------------------------- cases */
 
-/* Ended by that signal, again and again, and started anew: nothing that was answered is lost. */
+/* Ended by that signal, again and again, and restarted: nothing that was answered is lost. */
 static void keeps_all(
 	const char *const *options, int signal, const char *guarantee, bool is_durable)
 {
@@ -291,7 +291,7 @@ static void unsaved_server_forgets(void **state)
 }
 
 /*
- * It stands still for longer than anybody waits, then goes on, with what it was sent before: no
+ * It stands still for longer than any caller waits, then continues, with what it was sent: no
  * key is run twice, none is lost.
  */
 static void stopped_server_goes_on(void **state)
@@ -311,7 +311,7 @@ static void stopped_server_goes_on(void **state)
 
 		load_go_on(load, 100);
 		assert_int_equal(kill(server.pid, SIGSTOP), 0);
-		/* Until somebody was told that time is up; answers that were on their way come first. */
+		/* Until a caller got a timeout; answers that were on their way come first. */
 		while (!is_unknown(hapax_store_run(store, &op, 1, NULL)))
 			op = make_op(HAPAX_OP_LOOKUP, key, 0, 0);
 		assert_int_equal(kill(server.pid, SIGCONT), 0);

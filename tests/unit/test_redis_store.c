@@ -365,7 +365,7 @@ static void set_event(struct hapax_op *ops, size_t count, void *context)
 	hx_event_set(context);
 }
 
-/* Submit, and be sure that it was sent: nobody else sends on this network. */
+/* Submit, and be sure that it was sent: no other thread sends on this network. */
 static void send_op(struct scene *scene, struct hapax_op *op, struct hx_event *done)
 {
 	enum { PLENTY = 1 << 30 };
@@ -418,7 +418,7 @@ static void stopped_server_is_uncertain(void **state)
 
 #define EACH(answer) "*4\r\n$4\r\neach\r\n:1767225600000\r\n:0\r\n" answer
 
-/* The reply to an operation that is none: nobody is told OK, or that nothing was done. */
+/* The reply to an operation that is none: no caller gets OK, or that nothing was done. */
 static void hostile_answers_are_uncertain(void **state)
 {
 	static const struct {
@@ -550,7 +550,7 @@ static void full_server_lets_claims_end(void **state)
 	assert_int_equal(run(scene->sound, &other), HAPAX_OK);
 }
 
-/* A master that becomes a replica serves nobody; when it is master again, all goes on. */
+/* A master that becomes a replica serves no client; when it is master again, all continues. */
 static void replica_is_not_written(void **state)
 {
 	struct scene *scene = *state;

@@ -120,7 +120,7 @@ static void strangers_are_not_trusted(void **state)
 	struct hapax_error err = {0};
 
 	(void)state;
-	/* Nobody whom the system trusts vouches for it. */
+	/* No authority that the system trusts vouches for it. */
 	assert_int_equal(
 		open_at(hx_net_system(), "rediss", "localhost", NULL, &store, &err),
 		HAPAX_ERR_UNAVAILABLE);

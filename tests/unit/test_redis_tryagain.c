@@ -33,7 +33,7 @@ enum {
 	TARGET = 1,
 	SLOTS_OF_SOURCE = 5461, /* as with_cluster shares them out */
 	KEY_SIZE = 40,
-	GIVEN_UP = 3, /* keys that somebody has tried to use, in vain */
+	GIVEN_UP = 3, /* keys that a caller has tried to use, in vain */
 
 	/* What is refused waits for the next tick of cluster.c, 25 ms; this is a little less. */
 	PAUSE_MS = 20,
@@ -282,7 +282,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* An operation on a key that is in the scene's slot, and that nobody has used. */
+/* An operation on a key that is in the scene's slot, and that was never used. */
 static struct hapax_op make_op(struct scene *scene, enum hapax_op_type type, char key[KEY_SIZE])
 {
 	char member[100];
@@ -480,7 +480,7 @@ static void operations_on_a_key_keep_their_order(void **state)
 	assert_int_equal(ops[1].first_seen_ms, ops[0].first_seen_ms);
 }
 
-/* The time of the first of two claims of one key is over: nobody is asked about the second one. */
+/* The time of the first of two claims of one key is over: the second one is not sent. */
 static void nothing_is_begun_when_time_is_over(void **state)
 {
 	struct scene *scene = *state;

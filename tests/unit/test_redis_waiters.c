@@ -22,7 +22,7 @@
 
 #include "base/thread.h"
 
-/* Longer than the test may take: whoever is not woken hangs. */
+/* Longer than the test may take: a waiter that is not woken hangs. */
 enum { LONG_MS = 3600 * 1000 };
 
 static const unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {7};

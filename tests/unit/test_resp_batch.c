@@ -111,7 +111,7 @@ static void round_trip(struct hx_resp_batch *batch, const char *bytes, size_t si
 	hx_resp_batch_clear(batch);
 }
 
-/* A busy door allocates nothing, and a large command is not held for ever. */
+/* A busy door allocates nothing, and a large command is not held forever. */
 static void memory_is_kept_within_bounds(void **state)
 {
 	static char bytes[1024 * 1024 + 100];

@@ -69,7 +69,7 @@ static void expect(const char *commands, const char *replies)
 
 /* ---------------------------------------------------------------- one after the other */
 
-/* A pipeline is one submit, and its replies come in its order, whoever could answer at once. */
+/* A pipeline is one submit, and its replies come in its order, even if some could come at once. */
 static void a_pipeline(void **state)
 {
 	(void)state;
@@ -426,7 +426,7 @@ static void scan(void **state)
 	assert_non_null(strstr(resp_case_ask(&c, "SCAN 0 TYPE hash COUNT 1000\r\n"), "\r\n*0\r\n"));
 }
 
-/* Whoever takes their time over what was told can go on, however far others have walked since. */
+/* A slow client can continue its walk, however far others have walked since. */
 static void a_slow_scan(void **state)
 {
 	uint64_t slow = 0;
@@ -448,7 +448,7 @@ static void a_slow_scan(void **state)
 	assert_int_equal(seen, 1000);
 }
 
-/* Nobody waits for it any more: it ends after the piece that it is at, unless that is half of it. */
+/* Without a waiter it ends after the piece that it is at, unless that is half of it. */
 static void a_dropped_job(void **state)
 {
 	static const struct {

@@ -130,7 +130,7 @@ static void full_table_says_limit(void **state)
 	hx_scope_table_done(&table);
 }
 
-/* Whoever only asks adds nothing, and nobody finds the scope that is nowhere. */
+/* A lookup adds nothing, and never finds the scope that is nowhere. */
 static void asking_does_not_fill_the_table(void **state)
 {
 	struct hx_scope_table table;

@@ -241,7 +241,7 @@ static void a_request_that_is_posted_past_its_lease_is_not_forwarded(void **stat
 		reply,
 		"\"error\":{\"type\":\"api_error\",\"message\":\"The lease lapsed before the ");
 	assert_int_equal(recv(service, &byte, 1, MSG_DONTWAIT), -1);
-	/* Nobody ran it: whoever comes again does. */
+	/* It did not run: the retry does. */
 	ask("second", 0);
 	serve_one();
 	expect_in(read_reply("ok"), "HTTP/1.1 201 ");

@@ -58,7 +58,7 @@ static void what_does_not_is_shared(void **state)
 	is(&two, &config, HX_DOOR_RESP, 64 * 448 / (448 + 64));
 }
 
-/* Whatever the limit: all doors together leave what is kept, and somebody is let in. */
+/* Whatever the limit: all doors together leave what is kept, and a client is let in. */
 static void something_is_always_left(void **state)
 {
 	static const uint64_t limits[] = {0, 1, 7, 63, 80, 81, 160, 161, 256, 8192, 8193, 1 << 30};
@@ -105,7 +105,7 @@ static void one_address_has_a_part(void **state)
 	hx_descriptors_init(&two, 1024, LOOPS);
 	assert_int_equal(hx_descriptors_per_address(&two, &config, HX_DOOR_GATEWAY), 28);
 	assert_int_equal(hx_descriptors_per_address(&two, &config, HX_DOOR_RESP), 4);
-	/* Nearly all of them, because somebody has said so. */
+	/* Nearly all of them, because a setting says so. */
 	config.http.max_connections_per_address = 15000;
 	assert_int_equal(
 		hx_descriptors_per_address(&two, &config, HX_DOOR_GATEWAY), 15000 * 224 / 20000);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The whole gateway when memory is short: an event gets 503, or its connection is closed;
- * the daemon lives, and the event is taken when it comes again.
+ * the daemon lives, and the event is accepted when it is delivered again.
  *
  * Allocations fail by hx_alloc_fail_at(), which counts those of all threads: the client and
  * the upstream here use none.
@@ -51,7 +51,7 @@ static struct {
 	struct hx_thread upstream;
 	int listener;
 	_Atomic unsigned received;
-	_Atomic unsigned starves; /* the next event leaves no memory to whoever sent it */
+	_Atomic unsigned starves; /* the next event leaves no memory to its sender */
 	char buffer[TEXT_MAX];    /* the upstream's */
 
 	char request[TEXT_MAX];
@@ -214,7 +214,7 @@ static int start(void **state)
 	int fd;
 
 	(void)state;
-	/* The daemon takes them from a descriptor; nobody else may. */
+	/* The daemon takes them from a descriptor; no other thread may. */
 	(void)sigemptyset(&signals);
 	(void)sigaddset(&signals, SIGTERM);
 	(void)pthread_sigmask(SIG_BLOCK, &signals, NULL);

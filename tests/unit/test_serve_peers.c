@@ -56,7 +56,7 @@ static void each_address_has_its_own(void **state)
 	assert_int_equal(
 		hx_peers_take(&peers, "2001:db8::9:1", HX_PEERS_REQUESTS, 1), HAPAX_ERR_LIMIT);
 	assert_int_equal(hx_peers_take(&peers, "2001:db8:0:1::1", HX_PEERS_REQUESTS, 1), HAPAX_OK);
-	/* 0 is no limit, and the empty address is nobody. */
+	/* 0 means no limit, and the empty address is no client's. */
 	assert_int_equal(hx_peers_take(&peers, "10.0.0.1", HX_PEERS_REQUESTS, 0), HAPAX_OK);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(hx_peers_take(&peers, "", HX_PEERS_REQUESTS, 1), HAPAX_OK);
@@ -194,14 +194,14 @@ static void a_request_counts_for(void **state)
 {
 	static const struct from cases[] = {
 		{"1.2.3.4", {NULL}, false, "1.2.3.4"},
-		/* Nobody else is believed. */
+		/* No other address is believed. */
 		{"1.2.3.4", {"5.6.7.8"}, false, "1.2.3.4"},
 		{"127.0.0.1", {NULL}, true, ""},
 		{"::1", {"5.6.7.8"}, true, "5.6.7.8"},
 		{"", {NULL}, true, ""},
 		{"", {"5.6.7.8"}, true, "5.6.7.8"},
 		{"10.1.2.3", {NULL}, true, ""},
-		/* What stands before the last was sent by whoever is the last. */
+		/* What stands before the last was sent by the last. */
 		{"10.1.2.3", {"8.8.8.8, 5.6.7.8"}, true, "5.6.7.8"},
 		{"10.1.2.3", {"8.8.8.8", "5.6.7.8"}, true, "5.6.7.8"},
 		{"10.1.2.3", {"5.6.7.8, 10.9.9.9 ,127.0.0.1"}, true, "5.6.7.8"},

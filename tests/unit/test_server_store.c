@@ -177,7 +177,7 @@ static void cut_claim(struct world *world, const char *name, enum cut_way way, i
 		assert_int_equal(op.token, look.token);
 }
 
-/* Repeated as it is, it is done, and nobody else has the key meanwhile. */
+/* Repeated as it is, it is done, and no other caller has the key meanwhile. */
 static void cut_complete(struct world *world, const char *name, enum cut_way way, int64_t bytes)
 {
 	static const struct hapax_result result = {
@@ -206,7 +206,7 @@ static void cut_complete(struct world *world, const char *name, enum cut_way way
 	assert_int_equal(op.outcome, HAPAX_OUTCOME_APPLIED);
 }
 
-/* Nothing repeats it: only whoever asks knows whether a duplicate would be its own. */
+/* Nothing repeats it: only the caller knows whether a duplicate would be its own. */
 static void cut_check(struct world *world, const char *name, enum cut_way way, int64_t bytes)
 {
 	struct hapax_op op = {.type = HAPAX_OP_CHECK, .ttl_ms = 60000};
@@ -372,7 +372,7 @@ static void what_others_answer(void **state)
 		 HAPAX_ERR_UNCERTAIN},
 		{"HTTP/1.1 204 No Content", "", HAPAX_ERR_UNCERTAIN},
 		{"HTTP/1.1 302 Found\r\nLocation: /", "", HAPAX_ERR_UNCERTAIN},
-		/* What is no answer to one operation. */
+		/* What does not answer one operation. */
 		{"HTTP/1.1 200 OK", "", HAPAX_ERR_UNCERTAIN},
 		{"HTTP/1.1 200 OK", "<html></html>", HAPAX_ERR_UNCERTAIN},
 		{"HTTP/1.1 200 OK", "{}", HAPAX_ERR_UNCERTAIN},
@@ -388,12 +388,12 @@ static void what_others_answer(void **state)
 		 HAPAX_ERR_UNAVAILABLE},
 		{"HTTP/1.1 503 Service Unavailable", "{\"type\":\"urn:hapax:problem:uncertain\"}",
 		 HAPAX_ERR_UNCERTAIN},
-		/* Nobody gets past these. */
+		/* No answer gets past these. */
 		{"HTTP/1.1 401 Unauthorized", "", HAPAX_ERR_UNSUPPORTED},
 		{"HTTP/1.1 403 Forbidden", "", HAPAX_ERR_UNSUPPORTED},
 		{"HTTP/1.1 413 Content Too Large", "", HAPAX_ERR_LIMIT},
 	};
-	/* Whoever opens a store looks whether it is a whole one. */
+	/* A program that opens a store checks whether it is a whole one. */
 	static const struct words none = {
 		"HTTP/1.1 200 OK", "[{\"outcome\":\"absent\"}]", HAPAX_OK};
 	struct stranger stranger = {.words = &none};

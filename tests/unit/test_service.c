@@ -59,7 +59,7 @@ static const char *variable(const char *name)
 	return value == NULL || value[0] == '\0' ? NULL : value;
 }
 
-/* With an abstract name that nobody else has. */
+/* With an abstract name that no other process has. */
 static int init(void **state)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -128,7 +128,7 @@ static void states_are_told(void **state)
 	assert_memory_equal(told(), "RELOADING=1\nMONOTONIC_USEC=", 27);
 	hx_service_stopping(&service, "draining");
 	assert_string_equal(told(), "STOPPING=1\nSTATUS=draining");
-	/* Nobody waits for signs of life. */
+	/* The manager does not wait for signs of life. */
 	assert_false(hx_timer_is_set(&service.timer));
 }
 

@@ -446,7 +446,7 @@ static void an_unlinked_file_may_return(void **state)
 	sim_disk_free(image);
 }
 
-/* Without powersafe overwrite a write spoils synced neighbours in its block. */
+/* Without powersafe overwrite a write spoils synced neighbors in its block. */
 static void a_blast_hits_neighbours(void **state)
 {
 	struct fixture *f = *state;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every way in which the ground can give way: the n-th read, write, sync, mapping or
- * allocation fails, once or for ever, for all n. One run of operations, one oracle:
+ * allocation fails, once or forever, for all n. One run of operations, one oracle:
  *
  *  I2   what was answered OK is there when the store is opened again, byte for byte
  *  I13  what was answered with a definite error has left nothing
@@ -586,7 +586,7 @@ static void a_full_disk_is_over_when_there_is_room(void **state)
 	store_case_done(&c);
 }
 
-/* What each code means for the caller: nothing was done, nobody knows, or start again. */
+/* What each code means for the caller: nothing was done, unknown, or start again. */
 static void codes_have_their_status(void **state)
 {
 	static const struct {

@@ -183,7 +183,7 @@ static void a_rollback_undoes_all_of_it(void **state)
 	assert_int_equal(case_claim(&j->c, "k", NULL), HAPAX_OUTCOME_ACQUIRED);
 }
 
-/* B6: until COMMIT nobody else sees it; another transaction waits for it and then replays. */
+/* B6: until COMMIT no other sees it; another transaction waits for it and then replays. */
 static void others_see_it_after_the_commit(void **state)
 {
 	struct joined *j = *state;
@@ -384,7 +384,7 @@ static void joining_inside_a_transaction(void **state)
 	struct hapax_store *store = NULL;
 	sqlite3 *db;
 
-	/* With the tables there, it is no matter. */
+	/* With the tables there, it does not matter. */
 	hapax_store_close(j->c.store);
 	exec(j->db, "BEGIN");
 	join(j);

@@ -212,8 +212,8 @@ static void an_older_ledger_is_migrated(void **state)
 
 	for (size_t i = 0; i < known.count; i++)
 		texts[i] = known.texts[i];
-	texts[known.count] = "ALTER TABLE main.hapax_record ADD COLUMN colour TEXT";
-	texts[known.count + 1] = "UPDATE main.hapax_record SET colour = 'red'";
+	texts[known.count] = "ALTER TABLE main.hapax_record ADD COLUMN color TEXT";
+	texts[known.count + 1] = "UPDATE main.hapax_record SET color = 'red'";
 	hx_sqlite_connection_init(&connection, path_of(c), &failed);
 	assert_int_equal(hx_sqlite_connection_open(&connection, 0, &err), HAPAX_OK);
 	assert_int_equal(hx_sqlite_schema_inspect(&connection, later, &schema, &err), HAPAX_OK);
@@ -225,8 +225,7 @@ static void an_older_ledger_is_migrated(void **state)
 	hx_sqlite_connection_close(&connection);
 	assert_int_equal(
 		sql_number(c, "SELECT version FROM hapax_meta"), HX_SQLITE_SCHEMA_VERSION + 2);
-	assert_int_equal(
-		sql_number(c, "SELECT count(*) FROM hapax_record WHERE colour = 'red'"), 1);
+	assert_int_equal(sql_number(c, "SELECT count(*) FROM hapax_record WHERE color = 'red'"), 1);
 
 	/* Which is one that this version must refuse. */
 	must_stay_untouched(c, HAPAX_ERR_UNSUPPORTED, "newer hapax");
@@ -247,8 +246,8 @@ static void a_failed_migration_changes_nothing(void **state)
 	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_ACQUIRED);
 	for (size_t i = 0; i < known.count; i++)
 		texts[i] = known.texts[i];
-	texts[known.count] = "ALTER TABLE main.hapax_record ADD COLUMN colour TEXT";
-	texts[known.count + 1] = "UPDATE main.no_such_table SET colour = 'red'";
+	texts[known.count] = "ALTER TABLE main.hapax_record ADD COLUMN color TEXT";
+	texts[known.count + 1] = "UPDATE main.no_such_table SET color = 'red'";
 	hx_sqlite_connection_init(&connection, path_of(c), &failed);
 	assert_int_equal(hx_sqlite_connection_open(&connection, 0, &err), HAPAX_OK);
 	assert_int_not_equal(
@@ -260,7 +259,7 @@ static void a_failed_migration_changes_nothing(void **state)
 	assert_int_equal(
 		sql_number(
 			c,
-			"SELECT count(*) FROM pragma_table_info('hapax_record') WHERE name = 'colour'"),
+			"SELECT count(*) FROM pragma_table_info('hapax_record') WHERE name = 'color'"),
 		0);
 }
 
@@ -380,7 +379,7 @@ static void a_joined_database_keeps_its_journal(void **state)
 	assert_int_equal(case_claim(c, "k", NULL), HAPAX_OUTCOME_IN_PROGRESS);
 }
 
-/* I10: bytes that are no database, or no longer one. */
+/* I10: bytes that are not a database, or no longer one. */
 static void what_is_no_database_is_refused(void **state)
 {
 	struct store_case *c = *state;
@@ -402,7 +401,7 @@ static void what_only_looks_like_a_ledger_is_refused(void **state)
 {
 	struct store_case *c = *state;
 
-	sql(c, "CREATE TABLE hapax_meta (colour TEXT)");
+	sql(c, "CREATE TABLE hapax_meta (color TEXT)");
 	must_stay_untouched(c, HAPAX_ERR_CORRUPT, "not a ledger's");
 	sql(c, "DROP TABLE hapax_meta; CREATE TABLE hapax_meta (id INTEGER, version INTEGER)");
 	must_stay_untouched(c, HAPAX_ERR_CORRUPT, "not a ledger's");
@@ -427,7 +426,7 @@ static void bad_paths_are_told_apart(void **state)
 	write_file(path_of(c), "", 0);
 	snprintf(url, sizeof(url), "%s/x.db", c->url);
 	must_not_open(c, url, HAPAX_ERR_INVALID, "not lie in a directory");
-	/* Nobody can make files here, root neither. */
+	/* No user can create files here, not even root. */
 	must_not_open(c, "sqlite:/proc/self/x.db", HAPAX_ERR_UNAVAILABLE, "/proc/self/x.db");
 	/* Only root may put a write-ahead log beside it. */
 	if (geteuid() == 0)
@@ -499,7 +498,7 @@ static void what_is_not_writable_is_refused(void **state)
 	assert_int_equal(chmod(c->dir.path, 0755), 0);
 }
 
-/* '?', '%', '#' and a scheme in a name mean nothing: it is no URI. */
+/* '?', '%', '#' and a scheme in a name mean nothing: it is not a URI. */
 static void names_are_taken_as_they_are(void **state)
 {
 	struct store_case *c = *state;

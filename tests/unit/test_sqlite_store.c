@@ -122,7 +122,7 @@ static void a_lock_held_too_long_is_unavailable(void **state)
 	assert_int_equal(case_claim(c, "new", NULL), HAPAX_OUTCOME_ACQUIRED);
 }
 
-/* I13, I14: each call has the time that it was promised, whoever it shares a batch with. */
+/* I13, I14: each call has the time that it was promised, whatever calls share its batch. */
 static void later_calls_may_wait_longer(void **state)
 {
 	struct store_case *c = *state;
@@ -292,7 +292,7 @@ static int64_t second_ms(void *context)
 
 /*
  * I8: there the wall clock is believed once, when the store is opened, and not each
- * time that somebody sets it; and the mark of those who know their boot stays theirs.
+ * time that it is set; and the mark of those who know their boot stays theirs.
  */
 static void an_unknown_boot_believes_the_wall_clock_once(void **state)
 {
@@ -327,7 +327,7 @@ static void an_unknown_boot_believes_the_wall_clock_once(void **state)
 	c->store = NULL;
 }
 
-/* Counting waits for nobody: whoever holds the lock for long does not hold up a duplicate. */
+/* Counting waits for no other: a long lock does not hold up a duplicate. */
 static void counters_do_not_wait_for_the_lock(void **state)
 {
 	struct store_case *c = *state;
@@ -527,7 +527,7 @@ static void tokens_end_below_two_to_the_53(void **state)
 	sqlite3_close(db);
 }
 
-/* The file was moved away while it was open: what we would write nobody would see. */
+/* The file was moved away while it was open: no process would see what we would write. */
 static void a_moved_file_is_not_written(void **state)
 {
 	struct store_case *c = *state;

@@ -72,7 +72,7 @@ static void nothing_waits_that_must_not(void **state)
 	hx_stream_close(ends[1]);
 }
 
-/* On a second open file: nobody who shares the first is surprised. */
+/* On a second open file: no process that shares the first is surprised. */
 static void a_pipe_is_written_without_waiting(void **state)
 {
 	int ends[2], own, size = 0;
@@ -97,7 +97,7 @@ static void a_pipe_is_written_without_waiting(void **state)
 	assert_int_equal(hx_stream_open_nowait(ends[1]), -EBADF);
 }
 
-/* The other side of a terminal is no terminal to write to: opened, it would be a new one. */
+/* The other side of a terminal is not a terminal to write to: opened, it would be a new one. */
 static void a_terminal_is_written_without_waiting(void **state)
 {
 	int screen = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), terminal, own;

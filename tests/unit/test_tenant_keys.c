@@ -178,7 +178,7 @@ static void hours_leave_the_count(void **state)
 	LOOK(&c, {"a", "g", 3, KEYS_MAX}, {"b", "g", 4, KEYS_MAX});
 	assert_false(is_open(&c, "a"));
 	assert_true(is_open(&c, "b"));
-	/* The scope's own: this hour alone, and for ever. */
+	/* The scope's own: this hour alone, and forever. */
 	LOOK(&c, {"acme", "short", 1, KEYS_MAX}, {"acme", "short", 0, KEYS_MAX - 1});
 	assert_true(is_open(&c, "acme"));
 	LOOK(&c, {"acme", "short", 1, KEYS_MAX}, {"acme", "short", 0, KEYS_MAX - 1},

@@ -269,7 +269,7 @@ static void batches_are_judged_one_by_one(void **state)
 	end(&c);
 }
 
-/* A group is refused as a whole, the end of a claim in it, too; its neighbours are not. */
+/* A group is refused as a whole, the end of a claim in it, too; its neighbors are not. */
 static void groups_go_as_a_whole(void **state)
 {
 	enum { COUNT = 6 };
@@ -315,7 +315,7 @@ static void note(struct hapax_op *ops, size_t count, void *context)
 	*(size_t *)context += count;
 }
 
-/* A lookup without an answer is no reason to refuse; what the store says is passed on. */
+/* A lookup without an answer does not refuse; what the store says is passed on. */
 static void failures_of_the_store_are_its_own(void **state)
 {
 	struct limit_case c;
@@ -439,7 +439,7 @@ static void begin_watch(struct hapax_store *store)
 	(void)store;
 }
 
-/* Of a store that others use as well: whoever waits here is told what they did. */
+/* Of a store that others use as well: a waiter here learns what they did. */
 static void announcements_are_passed_on(void **state)
 {
 	struct limit_case c;

@@ -238,7 +238,7 @@ static void event_wakes_all_and_publishes(void **state)
 		hx_event_init(&shared.event);
 		assert_false(hx_event_is_set(&shared.event));
 		start_all(threads, wait_for_event, &shared);
-		/* In half of the rounds wait until somebody sleeps. */
+		/* In half of the rounds wait until a thread sleeps. */
 		while (round % 2 == 0 && atomic_load(&shared.event.state) != HX_EVENT_AWAITED)
 			hx_thread_yield();
 		shared.payload = 42;

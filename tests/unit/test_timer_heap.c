@@ -150,7 +150,7 @@ static void equal_moments_come_in_the_order_of_arming(void **state)
 		assert_int_equal(hx_timer_heap_reserve(&timers), HAPAX_OK);
 		hx_timer_set(&timers, &list[i], 7);
 	}
-	hx_timer_set(&timers, &list[0], 7); /* armed anew: now the last */
+	hx_timer_set(&timers, &list[0], 7); /* armed again: now the last */
 	assert_null(hx_timer_heap_take(&timers, 6));
 	for (size_t i = 1; i < 5; i++)
 		assert_ptr_equal(hx_timer_heap_take(&timers, 7), &list[i]);

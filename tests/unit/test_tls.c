@@ -282,7 +282,7 @@ static void clients_are_known_by_their_certificate(void **state)
 	assert_null(hx_tls_peer(bench.client.connection.tls));
 	close_both(&bench, &bench.server, &bench.client);
 	bench_done(&bench);
-	/* Who has none is nobody. */
+	/* A client without one has no name. */
 	bench_init(&bench, HX_TLS_CLIENT_OPTIONAL, NULL);
 	open_both(&bench, &bench.server, &bench.client);
 	exchange_words(&bench, &bench.client);

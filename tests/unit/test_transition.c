@@ -349,7 +349,7 @@ static void result_is_kept_or_cut(void **state)
 	assert_int_equal(transition.effect, HX_EFFECT_NONE);
 }
 
-/* Near the end of time nothing wraps: what cannot be counted is for ever. */
+/* Near the end of time nothing wraps: what cannot be counted is forever. */
 static void times_saturate(void **state)
 {
 	struct hx_transition_rules rules = make_rules();

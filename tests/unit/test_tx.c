@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_tx.c - claim, the caller's SQL, completion and result in one SQLite transaction:
- * B4, B5, B6. What goes together stays together, whoever owns the transaction and
+ * B4, B5, B6. What goes together stays together, in a transaction of either side and
  * however the handler ends.
  */
 #include <setjmp.h>
@@ -263,7 +263,7 @@ static void a_definitive_failure_is_a_result(void **state)
 	assert_int_equal(plan.runs, 1);
 }
 
-/* For effects elsewhere: its own are undone, and somebody must decide about the others. */
+/* For effects elsewhere: its own are undone, and a person must decide about the others. */
 static void an_ambiguous_one_is_undone_and_parked(void **state)
 {
 	struct hapax_processor_options parking = HAPAX_PROCESSOR_OPTIONS_INIT;
@@ -301,7 +301,7 @@ static void a_handler_must_not_end_the_transaction(void **state)
 			assert_int_equal(answer.status, HAPAX_ERR_FAILED);
 			/* None was open before. */
 			assert_false(is_in_transaction());
-			/* Not before it was joined anew. */
+			/* Not before it was joined again. */
 			assert_int_equal(process(&plan, &answer), HAPAX_ERR_FAILED);
 			assert_int_equal(plan.runs, 1);
 			assert_int_equal(rows(), i == 1 ? 0 : 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_tx_fault.c - hapax_tx_process() while the ground gives way: the n-th call to the
- * system or allocation fails, once or for ever, for all n. Whatever happens, the change
+ * system or allocation fails, once or forever, for all n. Whatever happens, the change
  * and the completion are there together or not at all, what was told is true (I13), and
  * the next delivery makes it one.
  */
@@ -159,10 +159,10 @@ static bool survive(const struct trial *trial, long nth)
 			trial->error == 0             ? "no memory"
 				: trial->error == EIO ? "EIO"
 						      : "ENOSPC",
-			trial->is_for_ever ? "for ever" : "once", nth, wrong,
+			trial->is_for_ever ? "forever" : "once", nth, wrong,
 			hapax_outcome_name(told.outcome), hapax_status_name(told.status),
 			told.message);
-	/* With memory nobody tells whether it was used up: as many as a payment ever takes. */
+	/* Whether memory was used up is unknown: as many as a payment ever takes. */
 	return trial->error != 0 ? injection.has_fired : nth < 40;
 }
 

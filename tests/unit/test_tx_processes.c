@@ -98,7 +98,7 @@ static int status_of(pid_t pid)
 	return status;
 }
 
-/* B6: exactly one row for each key, whoever comes first; the other waits, then replays. */
+/* B6: exactly one row for each key, in any order; the other waits, then replays. */
 static void two_processes_one_row(void **state)
 {
 	uint64_t rounds = scale_count(10000, 1000);
@@ -127,7 +127,7 @@ static void two_processes_one_row(void **state)
 	assert_int_equal(bank_number(&bank, "SELECT count(*) FROM payment"), rounds);
 	assert_int_equal(bank_number(&bank, "SELECT count(DISTINCT key) FROM payment"), rounds);
 	assert_int_equal(bank_balance(&bank), -10 * (int64_t)rounds);
-	/* Both have run: else it was no race. */
+	/* Both have run: else it was not a race. */
 	assert_int_equal(bank_number(&bank, "SELECT count(DISTINCT payer) FROM payment"), 2);
 	bank_close(&bank);
 	munmap(race, sizeof(*race));
@@ -171,7 +171,7 @@ static void expect_all_or_nothing(
 	bank_open(&bank, path, journal, 60000);
 	rows = bank_payments(&bank, key);
 	assert_in_range(rows, was_acknowledged ? 1 : 0, 1);
-	/* Half a run is seen by nobody. */
+	/* No process sees half a run. */
 	assert_int_equal(bank_state(&bank, key), rows == 1 ? HAPAX_STATE_DONE : HAPAX_STATE_ABSENT);
 	assert_int_equal(bank_balance(&bank), *balance - 10 * rows);
 	assert_int_equal(
