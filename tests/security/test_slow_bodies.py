@@ -2,6 +2,7 @@
 
 import contextlib
 import random
+import signal
 import socket
 import threading
 
@@ -23,11 +24,21 @@ def test_a_body_that_falls_silent(cli):
             expect(service.requests, [])
 
 
-def hostile(size):
-    """Names that are compared slowly and have to be sorted; the last one is there twice."""
+def slow_names(size):
+    """Names that are compared slowly and have to be sorted."""
     names = ["\\u0063" * 8 + f"{number:06x}" for number in range(size // 60)]
     random.Random(size).shuffle(names)
-    return ("{" + ",".join(f'"{name}":0' for name in [*names, names[0]]) + "}").encode()
+    return names
+
+
+def object_of(names):
+    return ("{" + ",".join(f'"{name}":0' for name in names) + "}").encode()
+
+
+def hostile(size):
+    """The last name is there twice."""
+    names = slow_names(size)
+    return object_of([*names, names[0]])
 
 
 def test_a_large_body_of_another_address(cli):
@@ -56,3 +67,34 @@ def test_a_large_body_of_another_address(cli):
         place = [path for path, _, _ in service.requests].index("/hold/299")
         # Those that were being read when it came are at most four, and one more may have ended beside it.
         assert place <= read + 5, f"{place - read} of {count} others were read while it waited"
+
+
+def test_bodies_that_end_at_once(cli):
+    """None of them is large; each is sent up to its last byte, then the last bytes come in one turn of a loop."""
+    options = ("--loops", "1")
+    with upstream() as service, serve(cli, service.url, *options) as daemon, contextlib.ExitStack() as ends:
+        count, body, connections = scaled(400, 120), object_of(slow_names(250_000)), []
+        fields = {**EVENT, "Host": "x", "Content-Type": "application/json", "X-Forwarded-For": "203.0.113.9"}
+        for number in range(count):
+            connection = ends.enter_context(socket.create_connection(daemon.gateway, timeout=TIMEOUT_SECONDS))
+            lines = [f"{name}: {value}" for name, value in {**fields, "ce-id": str(number), "Content-Length": len(body)}.items()]
+            connection.sendall(("\r\n".join([f"POST /{number} HTTP/1.1", *lines]) + "\r\n\r\n").encode() + body[:-1])
+            connections.append(connection)
+        small = {**EVENT, "X-Forwarded-For": "203.0.113.10"}
+        # What was sent before has been read.
+        for number in range(3):
+            expect(request(daemon.gateway, "POST", "/", {**small, "ce-id": f"before-{number}"}, b"{}").status, 200)
+        with proof("bodies that end at once", count):
+            daemon.process.send_signal(signal.SIGSTOP)
+            for connection in connections:
+                connection.sendall(body[-1:])
+            answers = []
+            last = threading.Thread(
+                target=lambda: answers.append(request(daemon.gateway, "POST", "/", {**small, "ce-id": "last"}, b"{}"))
+            )
+            last.start()
+            daemon.process.send_signal(signal.SIGCONT)
+            last.join()
+            read = metrics(daemon)["hapax_key_derivation_duration_seconds_count"] - 4
+        expect(answers[0].status, 200)
+        assert read < count, f"all {count} bodies were read before the event of another address"

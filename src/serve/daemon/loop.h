@@ -84,6 +84,7 @@ struct hx_loop {
 	HX_LIST(struct hx_delivery) to_read;   /* to be read as events at the end of the turn */
 	HX_LIST(struct hx_delivery) to_begin;  /* to be claimed at the end of the turn */
 	HX_LIST(struct hx_delivery) to_finish; /* to be completed at the end of the turn */
+	uint64_t turn_bytes;                   /* of bodies that it has read in this turn */
 	struct hx_task read_task;
 	struct hx_task begin_task;
 	struct hx_task finish_task;

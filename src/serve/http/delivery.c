@@ -408,6 +408,7 @@ void hx_delivery_read_all(struct hx_task *task)
 {
 	struct hx_loop *loop = task->context;
 
+	loop->turn_bytes = 0;
 	while (loop->to_read.first != NULL) {
 		struct hx_delivery *delivery = loop->to_read.first;
 

@@ -347,9 +347,9 @@ void hx_gateway_take_up(struct hx_delivery *delivery)
 	struct hapax_error err = {.status = HAPAX_OK};
 	enum hapax_status status = hx_cloudevents_detect(content_type, &mode, &err);
 	/* A batch is held until its last event; the reader accounts for one from a file. */
-	bool is_large = delivery->exchange->body.size > HX_LARGE_SIZE_MIN ||
-		(mode == HX_CLOUDEVENTS_BATCHED &&
-		 !hx_http_body_is_in_memory(&delivery->exchange->body));
+	bool is_large = (mode == HX_CLOUDEVENTS_BATCHED &&
+			 !hx_http_body_is_in_memory(&delivery->exchange->body)) ||
+		hx_large_is(delivery);
 
 	if (!take_path(delivery))
 		return;

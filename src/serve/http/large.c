@@ -342,8 +342,10 @@ void hx_large_ask(struct hx_large *large)
 {
 	struct hx_reader *reader = &large->delivery->loop->serve->reader;
 	/* For a batch that was read, one event. */
-	uint64_t size = large->is_open ? HX_LARGE_SIZE_MIN : large->delivery->exchange->body.size;
+	uint64_t size = large->delivery->exchange->body.size;
 
+	if (large->is_open && size > HX_LARGE_SIZE_MIN)
+		size = HX_LARGE_SIZE_MIN;
 	large->is_short = false;
 	large->needs_wide = !is_batch(large) && large->needs_place &&
 		file_size(large) >
@@ -353,6 +355,18 @@ void hx_large_ask(struct hx_large *large)
 	/* The woken thread may not be allowed to take it. */
 	hx_cond_broadcast(&reader->wake);
 	hx_mutex_unlock(&reader->mutex);
+}
+
+bool hx_large_is(struct hx_delivery *delivery)
+{
+	uint64_t size = delivery->exchange->body.size;
+	uint64_t *turn_bytes = &delivery->loop->turn_bytes;
+
+	if (size > HX_LARGE_SIZE_MIN ||
+	    (size > HX_LARGE_BUSY_SIZE_MIN && *turn_bytes + size > HX_LARGE_TURN_MAX))
+		return true;
+	*turn_bytes += size;
+	return false;
 }
 
 /* Finds the address that a body counts for. */

@@ -3,7 +3,8 @@
  * large.h - requests that take too long to read on a loop.
  *
  * A body above HX_LARGE_SIZE_MIN is read, parsed and hashed on one of a few threads, so that it
- * never delays other events of the loop.
+ * never delays other events of the loop. Smaller ones are read there, too, if many arrive in one
+ * turn: a client can send hundreds of bodies up to their last byte, and then the last bytes at once.
  *
  *	loop: take up ──▶ reader: read, route, key ──▶ loop: claim ──▶ ...
  *
@@ -41,8 +42,14 @@
 #include "serve/http/turns.h"
 #include "wire/cloudevents/cloudevents.h"
 
-/* Two milliseconds on a processor of 2020. */
-enum { HX_LARGE_SIZE_MIN = 256 * 1024 };
+enum {
+	/* Two milliseconds on a processor of 2020. */
+	HX_LARGE_SIZE_MIN = 256 * 1024,
+
+	/* What a loop reads in one turn. Then bodies above the second size are large, too. */
+	HX_LARGE_TURN_MAX = 512 * 1024,
+	HX_LARGE_BUSY_SIZE_MIN = 16 * 1024,
+};
 
 struct hx_config_route;
 struct hx_delivery;
@@ -110,6 +117,9 @@ void hx_reader_init(struct hx_reader *reader);
 
 /* No delivery may be left. */
 void hx_reader_done(struct hx_reader *reader);
+
+/* Whether a reader must read the body; else the loop reads it in this turn, and it is counted. */
+bool hx_large_is(struct hx_delivery *delivery);
 
 /* Calls read, then done. After a failure nothing was started. */
 enum hapax_status hx_large_start(

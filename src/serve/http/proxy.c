@@ -106,7 +106,7 @@ static void take_fingerprint(struct hx_delivery *delivery)
 	struct hapax_error err = {.status = HAPAX_OK};
 	enum hapax_status status;
 
-	if (exchange->body.size > HX_LARGE_SIZE_MIN) {
+	if (hx_large_is(delivery)) {
 		status = hx_large_start(delivery, hash_large, on_hashed, &err);
 		if (status != HAPAX_OK)
 			refuse_body(delivery, &err);
