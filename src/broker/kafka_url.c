@@ -44,6 +44,13 @@ enum hapax_status hx_kafka_url_take(
 	struct hx_kafka_property property = {NULL, NULL};
 	enum hapax_status status;
 
+	/* A host follows a '@': everything before it may be user and password. */
+	if (value.data != NULL && strchr(value.data, '@') != NULL &&
+	    hx_kafka_property_view(name) == HX_OPTION_HIDDEN)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"unknown property in the Kafka URL, or a '?' that is not percent-encoded; 'man "
+			"hapax' lists the supported properties");
 	if (name.size > 0 && value.data != NULL) {
 		property.name = hx_kafka_url_decode(url, name);
 		property.value = hx_kafka_url_decode(url, value);

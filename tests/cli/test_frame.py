@@ -116,6 +116,23 @@ def test_commands_are_suggested(cli):
         assert "did you mean" not in result.err
 
 
+def test_urls_that_are_refused(cli):
+    """The URL of a store in the wrong place, and passwords that should be percent-encoded: no part of them is shown."""
+    url = "redis://app:s3cret@127.0.0.1/0"
+    results = [
+        cli.run("keys", "--server", url, code=64).says("--server is not the URL of a daemon"),
+        cli.run("keys", env={"HAPAX_STORE": "", "HAPAX_SERVER": url}, code=64).says("HAPAX_SERVER is not the URL of a daemon"),
+        cli.run("keys", "--store", "memory://app:s3cret@h", code=64).says("nothing may follow 'memory:'"),
+        cli.run("keys", "--store", "postgres://app:a@s3cret@127.0.0.1:1", code=None),
+    ]
+    cli.run("outbox", "init", "--db", f"sqlite:{cli.folder}/outbox.db")
+    for sink in ("kafka://app:a?s3cret=1@h", "kafka://app:a?s3cret.b=1@h"):
+        results.append(cli.run("outbox", "relay", "--db", f"sqlite:{cli.folder}/outbox.db", "--to", sink, code=None))
+    for result in results:
+        assert result.code not in (0, 1), result
+        assert "s3cret" not in result.err, result.err
+
+
 def test_options_are_suggested(cli):
     cli.run("check", "k", "--tll", "1h", code=64).says("'--tll'", "did you mean '--ttl'?")
     cli.run("keys", "--lmit=3", code=64).says("unknown option '--lmit'", "did you mean '--limit'?")

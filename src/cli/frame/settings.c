@@ -107,7 +107,10 @@ static int choose_store(struct hx_invocation *inv, const char **ret_url)
 				"HAPAX_STORE and HAPAX_SERVER are two places for one thing");
 	}
 	if (server_url != NULL && !is_server_url(server_url)) {
-		(void)hx_report_usage(command, "'%s' is not the URL of a daemon", server_url);
+		/* The URL is not shown: another kind of URL may hold a password. */
+		(void)hx_report_usage(
+			command, "%s is not the URL of a daemon",
+			server != NULL ? "--server" : "HAPAX_SERVER");
 		hx_report_hint("it is written http://HOST:8099, https://HOST or http+unix:PATH");
 		return HX_EXIT_USAGE;
 	}

@@ -180,8 +180,7 @@ enum hapax_status hx_memory_open(
 
 	if (*path != '\0')
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "nothing may follow 'memory:', '%.64s' does",
-			path);
+			err, HAPAX_ERR_INVALID, 0, "nothing may follow 'memory:' in its URL");
 	memory = hx_alloc_zero(1, sizeof(*memory));
 	if (memory == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");

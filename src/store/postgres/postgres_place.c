@@ -53,12 +53,27 @@ static const struct hx_url_option rows[] = {
 static const struct hx_url_options options = {
 	.of = "a PostgreSQL database", .rows = rows, .other = leave_to_libpq};
 
+/*
+ * libpq ends a password at its first '@', and would show the rest in messages as a host. An
+ * abstract socket begins with one.
+ */
+static bool has_host(const PQconninfoOption *parsed)
+{
+	for (; parsed->keyword != NULL; parsed++) {
+		if (strcmp(parsed->keyword, "host") == 0 && parsed->val != NULL &&
+		    parsed->val[0] != '\0' && strchr(parsed->val + 1, '@') != NULL)
+			return false;
+	}
+	return true;
+}
+
 static enum hapax_status parse(
 	const char *text, struct hx_postgres_place *place, struct hapax_error *err)
 {
 	size_t size = strcspn(text, "?");
 	PQconninfoOption *parsed;
 	enum hapax_status status;
+	bool is_good;
 
 	if (strlen(text) >= sizeof(place->url))
 		return hx_error_set(
@@ -72,12 +87,13 @@ static enum hapax_status parse(
 		return status;
 	/* libpq's message would repeat the URL, including the password. */
 	parsed = PQconninfoParse(place->url, NULL);
-	if (parsed == NULL)
+	is_good = parsed != NULL && has_host(parsed);
+	PQconninfoFree(parsed);
+	if (!is_good)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"the PostgreSQL URL is malformed; it looks like 'postgres://user@host:5432/database';"
 			" percent-encode what is special in user and password");
-	PQconninfoFree(parsed);
 	return HAPAX_OK;
 }
 
