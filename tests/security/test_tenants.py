@@ -198,6 +198,25 @@ def test_new_keys_of_a_tenant_have_a_limit(cli):
         expect(ask(daemon, all_token, "POST", "/api/v1/check", {"tenant": "initech", "group": "g", "key": "x"}).status, 200)
 
 
+def test_a_plain_set_counts(cli):
+    """A Redis SET without NX makes keys, too: it leads to the limit, and is refused there."""
+    rows = "".join(
+        f"    - {{name: {name}, password_sha256: {hashlib.sha256(b'p').hexdigest()}, tenant: {name}}}\n" for name in ("acme", "initech")
+    )
+    with serve(cli, None, *OFF, config=f"resp:\n  users:\n{rows}store:\n  max_keys_per_tenant: 5\n") as daemon, Wire(door(daemon)) as wire:
+        expect(wire.ask("AUTH", "initech", "p"), b"+OK\r\n")
+        # One key, however often it is set.
+        expect([wire.ask("SET", "k", f"{number}") for number in range(50)], [b"+OK\r\n"] * 50)
+        expect(wire.ask("AUTH", "acme", "p"), b"+OK\r\n")
+        new = iter(range(1000000))
+        until(lambda: wire.ask("SET", f"new{next(new)}", "v")[:5] == b"-OOM ", "the tenant is above its limit")
+        expect(wire.ask("SET", "new0", "v"), b"+OK\r\n")
+        expect(wire.ask("SET", "one-more", "v", "GET")[:5], b"-OOM ")
+        expect(wire.ask("GET", "one-more"), b"$-1\r\n")
+        expect(wire.ask("AUTH", "initech", "p"), b"+OK\r\n")
+        expect([wire.ask("SET", f"k{number}", "v") for number in range(3)], [b"+OK\r\n"] * 3)
+
+
 def test_the_proxy_has_the_limit_too(cli):
     """A request with a new Idempotency-Key is refused before the upstream sees it; a replay is not, nor a request without a key."""
     rows = (("acme", "acme"), ("status", "acme"), ("initech", "initech"))

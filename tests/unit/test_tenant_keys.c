@@ -102,7 +102,8 @@ static void begin(struct keys_case *c)
 	held_store_init(&c->told, c->far.store, &c->far.clock.clock);
 	c->told.ops.stats = tell_rows;
 	c->told.ops.count = count_nothing;
-	assert_int_equal(hx_tenant_limit_open(c->far.store, &c->limit, NULL), HAPAX_OK);
+	assert_int_equal(
+		hx_tenant_limit_open(c->far.store, c->far.store, &c->limit, NULL), HAPAX_OK);
 	hx_config_current_init(&c->current, load(text));
 	c->keys = (struct hx_tenant_keys){
 		.limit = c->limit, .keys_max = KEYS_MAX, .current = &c->current};

@@ -35,7 +35,8 @@ static void begin(struct limit_case *c)
 	memset(c, 0, sizeof(*c));
 	store_case_begin(&c->far, "memory:");
 	held_store_init(&c->held, c->far.store, &c->far.clock.clock);
-	assert_int_equal(hx_tenant_limit_open(&c->held.base, &c->store, NULL), HAPAX_OK);
+	assert_int_equal(
+		hx_tenant_limit_open(&c->held.base, c->far.store, &c->store, NULL), HAPAX_OK);
 }
 
 static void end(struct limit_case *c)
@@ -399,7 +400,7 @@ static void answers_are_passed_on(void **state)
 	(void)state;
 	begin(&c);
 	hapax_store_close(c.store);
-	assert_int_equal(hx_tenant_limit_open(c.far.store, &c.store, NULL), HAPAX_OK);
+	assert_int_equal(hx_tenant_limit_open(c.far.store, c.far.store, &c.store, NULL), HAPAX_OK);
 	assert_string_equal(hapax_store_name(c.store), "memory");
 	assert_int_equal(hapax_store_capabilities(c.store), hapax_store_capabilities(c.far.store));
 	op = make_op(&c, HAPAX_OP_COMPLETE, acme, "a");
@@ -480,6 +481,51 @@ static void memory_runs_out(void **state)
 	end(&c);
 }
 
+static uint64_t acquired(struct limit_case *c)
+{
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+
+	assert_int_equal(hapax_store_stats(c->far.store, &stats, NULL, NULL, NULL), HAPAX_OK);
+	return stats.counts[HAPAX_DECISION_ACQUIRED];
+}
+
+/* No store counts plain sets, so they are counted here when they make a record. */
+static void plain_sets_that_make_records_are_counted(void **state)
+{
+	struct limit_case c;
+	struct hapax_op ops[6];
+
+	(void)state;
+	begin(&c);
+	assert_int_equal(run(&c, HAPAX_OP_SET, acme, "a", 0).outcome, HAPAX_OUTCOME_APPLIED);
+	assert_int_equal(acquired(&c), 1);
+	/* Again, and one with a condition, which the store counts. */
+	assert_int_equal(run(&c, HAPAX_OP_SET, acme, "a", 0).outcome, HAPAX_OUTCOME_APPLIED);
+	assert_int_equal(acquired(&c), 1);
+	ops[0] = make_op(&c, HAPAX_OP_SET, acme, "b");
+	ops[0].set_if = HAPAX_SET_IF_ABSENT;
+	assert_int_equal(hapax_store_run(c.store, ops, 1, NULL), HAPAX_OK);
+	assert_int_equal(acquired(&c), 2);
+	/* Forgotten, it is new. */
+	assert_int_equal(run(&c, HAPAX_OP_FORGET, acme, "a", 0).outcome, HAPAX_OUTCOME_APPLIED);
+	assert_int_equal(run(&c, HAPAX_OP_SET, acme, "a", 0).outcome, HAPAX_OUTCOME_APPLIED);
+	assert_int_equal(acquired(&c), 3);
+	/* In a batch a key counts once. Of another tenant it is another key. */
+	ops[0] = make_op(&c, HAPAX_OP_SET, acme, "y");
+	ops[1] = make_op(&c, HAPAX_OP_SET, acme, "x");
+	ops[2] = make_op(&c, HAPAX_OP_SET, acme, "y");
+	ops[3] = make_op(&c, HAPAX_OP_SET, initech, "y");
+	ops[4] = make_op(&c, HAPAX_OP_SET, acme, "y");
+	ops[5] = make_op(&c, HAPAX_OP_SET, acme, "a");
+	assert_int_equal(hapax_store_run(c.store, ops, 6, NULL), HAPAX_OK);
+	assert_int_equal(acquired(&c), 6);
+	/* What is refused makes no record. */
+	name(&c, &acme, 1);
+	assert_int_equal(run(&c, HAPAX_OP_SET, acme, "z", 0).status, HAPAX_ERR_LIMIT);
+	assert_int_equal(acquired(&c), 6);
+	end(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -495,6 +541,7 @@ int main(void)
 		cmocka_unit_test(answers_are_passed_on),
 		cmocka_unit_test(announcements_are_passed_on),
 		cmocka_unit_test(memory_runs_out),
+		cmocka_unit_test(plain_sets_that_make_records_are_counted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,7 +123,7 @@ enum hapax_status hx_store_stack_open(
 		*ret_store = stack->near;
 	}
 	if (status == HAPAX_OK && config->store.max_keys_per_tenant != 0) {
-		status = hx_tenant_limit_open(*ret_store, &stack->limit, err);
+		status = hx_tenant_limit_open(*ret_store, stack->store, &stack->limit, err);
 		*ret_store = stack->limit;
 	}
 	return status;

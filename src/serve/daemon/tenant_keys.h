@@ -6,9 +6,9 @@
  * tenant are estimated as the claims granted (acquired) within the ttl of their scope, or of a
  * proxy route with that scope if it is longer. Hours count whole, even if only part of one lies in
  * the window. So a key may count for up to an hour longer than it lives. A repeated run of a failed
- * key counts again, and a forgotten key still counts. A plain SET of Redis is not counted, since
- * the store does not report whether it made a record. It is refused above the limit, but does not
- * lead there.
+ * key counts again, and a forgotten key still counts. A plain SET of Redis that makes a record counts
+ * as a granted claim (store/tenant/tenant_limit.h). A key with a ttl of its own counts for the ttl of
+ * its scope all the same.
  *
  * Threads: one at a time: that of the store view.
  */

@@ -2,8 +2,9 @@
 /*
  * tenant_limit.c - a store that refuses new keys of some tenants.
  *
- *	submit ──no operation is judged────────────────────────────────▶ the store
+ *	submit ──no lookup is needed───────────────────────────────────▶ the store
  *	   └──lookups ──▶ the store ──▶ looked(): absent is refused ──▶ the rest ──▶ the store
+ *	                                          or is a new key to count
  *
  * An array goes to the store whole and in order. A refused operation is therefore sent as a
  * lookup, and becomes LIMIT when it returns.
@@ -23,30 +24,41 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "store/core.h"
+#include "store/counting.h"
+#include "store/scope_table.h"
 
 struct limit_store {
 	struct hapax_store base;
 	struct hapax_store_ops ops; /* its own; name and capabilities are the store's */
 	struct hapax_store *store;
+	struct hapax_store *counters; /* store, or one behind it */
 	struct hapax_watcher watcher; /* on the store, once this store has a watcher */
 	_Atomic size_t count;         /* of tenants; 0: skip the list */
 	struct hx_lock lock;
 	struct hapax_bytes *tenants; /* Locks: lock. Sorted; followed by the texts */
 };
 
-/* A submit with at least one judged operation. */
+/* The lookup of a plain set that found no record. */
+struct absent {
+	const struct hapax_op *lookup;
+};
+
+/* A submit with at least one operation that needs a lookup. */
 struct job {
 	struct limit_store *limit;
 	struct hapax_completion completion;
 	struct hapax_op *ops;
 	size_t count;
-	size_t judged;
-	struct hapax_op *lookups; /* one for each judged operation */
-	size_t *indexes;          /* their indexes in ops */
+	size_t lookup_count;
+	struct hapax_op *lookups; /* one for each operation that needs one */
+	struct absent *absent;
+	size_t *indexes; /* their indexes in ops */
 	/* The operation before it became a lookup; type 0: unchanged. */
 	struct {
 		int type;
 		unsigned flags;
+		bool is_judged; /* refused if its lookup finds no record */
+		bool is_new;    /* a plain set that makes a record if it is applied */
 	} * before;
 };
 
@@ -85,10 +97,30 @@ static bool may_make_record(const struct hapax_op *op)
 		 (op->set_if == HAPAX_SET_ALWAYS || op->set_if == HAPAX_SET_IF_ABSENT));
 }
 
+/* A plain set. */
+static bool is_counted_here(const struct hapax_op *op)
+{
+	return op->status == HAPAX_OK && op->type == HAPAX_OP_SET && op->set_if == HAPAX_SET_ALWAYS;
+}
+
 /* May it create a record of a tenant that has too many? */
 static bool is_judged(struct limit_store *limit, const struct hapax_op *op)
 {
-	return op->status == HAPAX_OK && may_make_record(op) && is_named(limit, op->tenant);
+	return op->status == HAPAX_OK &&
+		atomic_load_explicit(&limit->count, memory_order_relaxed) > 0 &&
+		may_make_record(op) && is_named(limit, op->tenant);
+}
+
+/* A set of an absent key counts as acquired, so count this one as such a set. */
+static void count_new(struct limit_store *limit, const struct hapax_op *op)
+{
+	struct hapax_op made = *op;
+
+	made.set_if = HAPAX_SET_IF_ABSENT;
+	/* The scope numbers are those of another store. */
+	made.private_scope = HX_SCOPE_NOWHERE;
+	made.unverified = 0;
+	hx_counting_add(limit->counters, &made, 1);
 }
 
 static void end_job(struct job *job)
@@ -98,8 +130,11 @@ static void end_job(struct job *job)
 	size_t count = job->count;
 
 	for (size_t i = 0; i < count; i++) {
-		if (job->before[i].type == 0)
+		if (job->before[i].type == 0) {
+			if (job->before[i].is_new && ops[i].outcome == HAPAX_OUTCOME_APPLIED)
+				count_new(job->limit, &ops[i]);
 			continue;
+		}
 		ops[i].type = (enum hapax_op_type)job->before[i].type;
 		ops[i].flags = job->before[i].flags;
 		hx_store_refuse(&ops[i], HAPAX_ERR_LIMIT);
@@ -142,33 +177,65 @@ static void refuse_group(struct job *job, size_t index)
 		tenant_limit_refuse(job, i);
 }
 
+static int compare_keys(const void *one, const void *other)
+{
+	const struct hapax_op *a = ((const struct absent *)one)->lookup;
+	const struct hapax_op *b = ((const struct absent *)other)->lookup;
+	int order = compare(&a->key, &b->key);
+
+	if (order == 0)
+		order = compare(&a->tenant, &b->tenant);
+	return order != 0 ? order : compare(&a->group, &b->group);
+}
+
+/* Several plain sets of one absent key in a batch make one record. */
+static void mark_new(struct job *job, size_t count)
+{
+	qsort(job->absent, count, sizeof(*job->absent), compare_keys);
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || compare_keys(&job->absent[i - 1], &job->absent[i]) != 0)
+			job->before[job->indexes[job->absent[i].lookup - job->lookups]].is_new =
+				true;
+	}
+}
+
 static void looked(struct hapax_op *lookups, size_t count, void *context)
 {
 	struct job *job = context;
+	size_t absent = 0;
 
 	for (size_t i = 0; i < count; i++) {
+		size_t index = job->indexes[i];
+
 		/*
 		 * If the lookup failed, the operation itself finds out whether the record exists.
 		 */
-		if (lookups[i].status == HAPAX_OK && lookups[i].outcome == HAPAX_OUTCOME_ABSENT)
-			refuse_group(job, job->indexes[i]);
+		if (lookups[i].status != HAPAX_OK || lookups[i].outcome != HAPAX_OUTCOME_ABSENT)
+			continue;
+		if (job->before[index].is_judged)
+			refuse_group(job, index);
+		else
+			job->absent[absent++].lookup = &lookups[i];
 	}
+	mark_new(job, absent);
 	hapax_store_submit(
 		job->limit->store, job->ops, job->count, (struct hapax_completion){done, job});
 }
 
-static struct job *new_job(size_t count, size_t judged)
+static struct job *new_job(size_t count)
 {
 	struct job *job;
 	size_t lookups_at = sizeof(*job);
-	size_t indexes_at = lookups_at + judged * sizeof(*job->lookups);
-	size_t before_at = indexes_at + judged * sizeof(*job->indexes);
+	size_t absent_at = lookups_at + count * sizeof(*job->lookups);
+	size_t indexes_at = absent_at + count * sizeof(*job->absent);
+	size_t before_at = indexes_at + count * sizeof(*job->indexes);
 	unsigned char *memory = hx_alloc_zero(1, before_at + count * sizeof(*job->before));
 
 	if (memory == NULL)
 		return NULL;
 	job = (void *)memory;
 	job->lookups = (void *)(memory + lookups_at);
+	job->absent = (void *)(memory + absent_at);
 	job->indexes = (void *)(memory + indexes_at);
 	job->before = (void *)(memory + before_at);
 	return job;
@@ -180,18 +247,16 @@ static void limit_submit(
 {
 	struct limit_store *limit = limit_of(store);
 	struct job *job;
-	size_t judged = 0;
+	size_t lookups = 0;
 
-	if (atomic_load_explicit(&limit->count, memory_order_relaxed) > 0) {
-		for (size_t i = 0; i < count; i++)
-			judged += is_judged(limit, &ops[i]);
-	}
-	if (judged == 0) {
+	for (size_t i = 0; i < count; i++)
+		lookups += is_counted_here(&ops[i]) || is_judged(limit, &ops[i]);
+	if (lookups == 0) {
 		hapax_store_submit(limit->store, ops, count, completion);
 		return;
 	}
 	/* More tenants may be named meanwhile, so reserve room for all. */
-	job = new_job(count, count);
+	job = new_job(count);
 	if (job == NULL) {
 		hx_store_fail(ops, count, HAPAX_ERR_NO_MEMORY);
 		hapax_store_complete(store, ops, count, completion);
@@ -202,21 +267,22 @@ static void limit_submit(
 	job->ops = ops;
 	job->count = count;
 	for (size_t i = 0; i < count; i++) {
-		if (!is_judged(limit, &ops[i]))
+		job->before[i].is_judged = is_judged(limit, &ops[i]);
+		if (!job->before[i].is_judged && !is_counted_here(&ops[i]))
 			continue;
-		job->indexes[job->judged] = i;
-		job->lookups[job->judged++] = (struct hapax_op){
+		job->indexes[job->lookup_count] = i;
+		job->lookups[job->lookup_count++] = (struct hapax_op){
 			.type = HAPAX_OP_LOOKUP,
 			.tenant = ops[i].tenant,
 			.group = ops[i].group,
 			.key = ops[i].key};
 	}
 	/* The tenant may have left the list since the first check. */
-	if (job->judged == 0)
+	if (job->lookup_count == 0)
 		looked(NULL, 0, job);
 	else
 		hapax_store_submit(
-			limit->store, job->lookups, job->judged,
+			limit->store, job->lookups, job->lookup_count,
 			(struct hapax_completion){looked, job});
 }
 
@@ -293,7 +359,8 @@ static void limit_close(struct hapax_store *store)
 }
 
 enum hapax_status hx_tenant_limit_open(
-	struct hapax_store *store, struct hapax_store **ret_store, struct hapax_error *err)
+	struct hapax_store *store, struct hapax_store *counters, struct hapax_store **ret_store,
+	struct hapax_error *err)
 {
 	struct hapax_store_options options = *hx_store_options(store);
 	struct limit_store *limit = hx_alloc_zero(1, sizeof(*limit));
@@ -302,6 +369,7 @@ enum hapax_status hx_tenant_limit_open(
 	if (limit == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a store");
 	limit->store = store;
+	limit->counters = counters;
 	limit->ops = (struct hapax_store_ops){
 		.version = HAPAX_STORE_OPS_VERSION,
 		.name = hapax_store_name(store),
