@@ -65,7 +65,7 @@ void hx_run_assert(const struct hapax_run *run)
 	assert(run->timer.context == run);
 	/* (1): one question at a time, which is listed first and then in progress. */
 	assert(!run->is_asking || !run->is_listed);
-	/* (2): whoever lists a step makes sure that it is reported. */
+	/* (2): the function that lists a step makes sure that it is reported. */
 	assert(run->steps == 0 || run->is_telling);
 	if (run->key_count == 0) {
 		assert_unprotected(run);

@@ -248,8 +248,8 @@ def plain_user():
     """Options of subprocess that make a child a plain user, also when root runs the tests."""
     if os.geteuid() != 0:
         return {}
-    nobody = pwd.getpwnam("nobody")
-    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
+    plain = pwd.getpwnam("nobody")
+    return {"user": plain.pw_uid, "group": plain.pw_gid, "extra_groups": []}
 
 
 def public_program(cli):

@@ -135,7 +135,7 @@ def kill_both(wrapper, command):
     until(lambda: not is_alive(command), "the command has ended")
 
 
-# What is shown after a while is shown at once: two seconds pass when somebody has asked whether standard error
+# What is shown after a while is shown at once: two seconds pass when the program has asked whether standard error
 # is a terminal, and looked at the clock. Not more, since others wait by the clock as it is.
 HASTY_CLOCK = r"""
 #define _GNU_SOURCE

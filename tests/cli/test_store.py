@@ -14,7 +14,7 @@ def fill(cli):
     cli.run("check", "scoped", "--scope", "acme/billing")
     cli.seed("claim", "running", 600000, "worker-1")
     cli.seed("release", "failed", "it broke")
-    cli.seed("park", "unclear", "nobody knows")
+    cli.seed("park", "unclear", "no answer")
     cli.seed("http", "done", 201, "created")
 
 

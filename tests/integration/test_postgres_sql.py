@@ -94,7 +94,7 @@ def claim_complete_replay():
     fails(f"SELECT hapax_complete('order', {token} + 1)", "HX006", "Roll back", "not of this key")
     fails(f"SELECT hapax_complete('order', {token} - 1)", "HX006", "Roll back", "newer token")
     fails(f"SELECT hapax_renew('order', {token})", "HX006", "Roll back", "is done")
-    fails("SELECT hapax_complete('nobody', 7)", "HX006", "Roll back", "no record")
+    fails("SELECT hapax_complete('absent', 7)", "HX006", "Roll back", "no record")
     fails("SELECT hapax_renew('given', token) FROM (SELECT token, hapax_release('given', token) FROM hapax_claim('given')) c",
           "HX006", "Roll back", "was released")
 

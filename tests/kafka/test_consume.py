@@ -336,9 +336,9 @@ def test_wrong_urls_and_options_are_refused(cli):
 
 def test_a_job_that_ends_when_idle_says_whether_anybody_was_there(cli):
     """A cron job whose broker is away must not look like one that had nothing to do."""
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        port = nobody.getsockname()[1]
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        port = closed.getsockname()[1]
         url = f"kafka://127.0.0.1:{port}/t?group=g&sasl.password=hush"
         refused = cli.run("consume", "--from", url, "--exec", "cat", "--idle-exit", "5s", code=69)
     expect_in("the broker was not reached", refused.err)

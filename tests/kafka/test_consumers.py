@@ -101,11 +101,11 @@ def test_a_reload_starts_stops_and_changes(cli):
 
 
 def test_a_broker_that_is_away_harms_nobody(cli):
-    nobody = dead_address().removeprefix("http://")
+    dead = dead_address().removeprefix("http://")
     with Kafka({"orders": 1}) as kafka, Service() as service, upstream() as behind:
         kafka.produce("orders", numbers(1))
         text = config(
-            row(**{"from": f"kafka://{nobody}/t?group=g"}, name="lost", exec="cat"),
+            row(**{"from": f"kafka://{dead}/t?group=g"}, name="lost", exec="cat"),
             row(**{"from": kafka.url("orders")}, to=service.url),
         )
         with serve(cli, behind.url, config=text) as daemon:

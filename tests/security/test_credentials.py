@@ -57,7 +57,7 @@ def test_one_shared_credential_hides_no_other(cli):
 
 def test_a_client_without_a_credential_gets_nothing(cli):
     """Neither a response nor a run; an empty or unnamed value is not a credential. A request without a key passes."""
-    nobody = [
+    strangers = [
         [],
         [("Authorization", "")],
         [("X-API-Key", ""), ("x-api-key", "")],
@@ -69,7 +69,7 @@ def test_a_client_without_a_credential_gets_nothing(cli):
         [("X_API_Key", "A")],
     ]
     with api() as service, proxy(cli, service.url, config=SESSIONS) as daemon:
-        for fields in nobody:
+        for fields in strangers:
             reply = send(daemon, fields).is_problem(400, "credential")
             expect(reply.json["type"], "urn:hapax:problem:credential-missing", repr(fields))
             assert ("credential_cookies" in reply.json["detail"]) == any(name == "Cookie" for name, _ in fields), reply.json

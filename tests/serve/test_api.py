@@ -163,7 +163,7 @@ def test_release_park_resolve(cli):
         expect(done.json["outcome"], "applied")
         expect(call.claim("b")["result"]["body"], "by hand")
         expect(call("GET", "/keys?state=parked").json["keys"], [])
-        call("POST", "/resolve", {"key": "nobody", "as": "done"}).is_problem(404)
+        call("POST", "/resolve", {"key": "absent", "as": "done"}).is_problem(404)
         token = call.claim("c")["token"]
         expect(call("POST", "/resolve", {"key": "c", "as": "retry", "force": True}).json["outcome"], "applied")
         expect(call("GET", "/keys/default/default/c").json["state"], "failed")
@@ -494,12 +494,12 @@ def test_commands_with_a_server(cli):
 
 def test_roles(cli):
     with api(cli) as (daemon, call):
-        reader, writer, nobody = Api(daemon, "read"), Api(daemon, "write"), Api(daemon, "")
+        reader, writer, stranger = Api(daemon, "read"), Api(daemon, "write"), Api(daemon, "")
         writer("POST", "/check", {"key": "a"})
         reader("POST", "/check", {"key": "b"}).is_problem(403, "write")
         reader("GET", "/keys/default/default/b").is_problem(404)
-        expect(nobody("GET", "/keys").is_problem(401).headers["www-authenticate"], 'Bearer realm="hapax"')
-        expect(nobody("GET", "/openapi.json").status, 200)
+        expect(stranger("GET", "/keys").is_problem(401).headers["www-authenticate"], 'Bearer realm="hapax"')
+        expect(stranger("GET", "/openapi.json").status, 200)
         Api(daemon, "token-of-nobody-0123456789abcdef")("GET", "/keys").is_problem(401)
         for method, path, body in (
             ("POST", "/stats/reset", None),
@@ -538,9 +538,9 @@ def test_a_token_of_one_tenant(cli):
 
 def test_read_only_until_a_token_is_configured(cli):
     with serve(cli, NOWHERE) as daemon:
-        nobody = Api(daemon, "")
-        expect(nobody("GET", "/keys").json["keys"], [])
-        nobody("POST", "/check", {"key": "a"}).is_problem(403, "auth.tokens")
+        stranger = Api(daemon, "")
+        expect(stranger("GET", "/keys").json["keys"], [])
+        stranger("POST", "/check", {"key": "a"}).is_problem(403, "auth.tokens")
 
 
 def test_without_a_file_settings_stay(cli):

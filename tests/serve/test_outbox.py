@@ -169,7 +169,7 @@ def parked_and_retried(cli, kind):
         expect((event["id"], event["topic"], event["ordering_key"], event["attempts"]), ("poison", "bad", "k", 1))
         expect_in("422", event["error"])
         reader("POST", "/outbox/poison/retry").is_problem(403, "write")
-        call("POST", "/outbox/nobody/retry").is_problem(404, "no event of that id")
+        call("POST", "/outbox/absent/retry").is_problem(404, "no event of that id")
         call("POST", "/outbox/other/retry").is_problem(409, "not parked")
         call("POST", "/outbox/other/park").is_problem(409, "was sent")
         call("POST", f"/outbox/{'x' * 256}/park").is_problem(400, "at most 255")

@@ -94,8 +94,8 @@ def test_versions_and_ciphers(cli):
     authority = Authority(cli.folder)
     with serve(cli, dead_address(), config=tls_config(authority.issue("server"))) as daemon:
         base = ("s_client", "-connect", f"127.0.0.1:{daemon.gateway[1]}", "-CAfile", authority.path, "-brief")
-        for good in (("-tls1_2",), ("-tls1_3",), ("-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384")):
-            openssl(*base, *good)
+        for options in (("-tls1_2",), ("-tls1_3",), ("-tls1_2", "-cipher", "ECDHE-ECDSA-AES256-GCM-SHA384")):
+            openssl(*base, *options)
         weak = "@SECLEVEL=0"
         for bad in (("-tls1_1", "-cipher", "ALL" + weak), ("-tls1", "-cipher", "ALL" + weak)):
             expect_in("alert", openssl(*base, *bad, code=1).stderr.decode().lower(), str(bad))

@@ -351,7 +351,7 @@ static void wrong_passwords_are_refused(void **state)
 	redis_server_start(&server);
 	refused(&server, "", "set them as redis://user:password@host");
 	refused(&server, ":secret@", "set them as redis://user:password@host");
-	refused(&server, "nobody:secret@", "set them as redis://user:password@host");
+	refused(&server, "stranger:secret@", "set them as redis://user:password@host");
 	snprintf(url, sizeof(url), "redis://:hush@127.0.0.1:%d", server.port);
 	assert_int_equal(hapax_store_open(url, NULL, &store, NULL), HAPAX_OK);
 	hapax_store_close(store);

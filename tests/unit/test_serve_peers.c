@@ -30,7 +30,7 @@ static int64_t say(
 	return hx_peers_judge(peers, address, MAX, at, &credential);
 }
 
-/* The same for a wrong one that nobody has sent before. */
+/* The same for a wrong one that no client has sent before. */
 static int64_t guess(struct hx_peers *peers, const char *address, int64_t at)
 {
 	static _Atomic unsigned number;
@@ -56,7 +56,7 @@ static void each_address_has_its_own(void **state)
 	assert_int_equal(
 		hx_peers_take(&peers, "2001:db8::9:1", HX_PEERS_REQUESTS, 1), HAPAX_ERR_LIMIT);
 	assert_int_equal(hx_peers_take(&peers, "2001:db8:0:1::1", HX_PEERS_REQUESTS, 1), HAPAX_OK);
-	/* 0 means no limit, and the empty address is no client's. */
+	/* 0 means no limit, and the empty address has no client. */
 	assert_int_equal(hx_peers_take(&peers, "10.0.0.1", HX_PEERS_REQUESTS, 0), HAPAX_OK);
 	for (int i = 0; i < 10; i++)
 		assert_int_equal(hx_peers_take(&peers, "", HX_PEERS_REQUESTS, 1), HAPAX_OK);

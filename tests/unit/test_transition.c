@@ -154,14 +154,14 @@ static void check_acquired(
 	enum row row, const struct hapax_op *op, const struct hx_transition *transition)
 {
 	const struct hapax_record *next = &transition->next;
-	bool anew = begins_anew(row);
+	bool is_new = begins_anew(row);
 
 	assert_int_equal(transition->effect, HX_EFFECT_PUT);
 	assert_true(transition->takes_token);
 	assert_int_equal(op->token, FRESH);
-	assert_int_equal(op->attempt, anew ? 1 : 4);
+	assert_int_equal(op->attempt, is_new ? 1 : 4);
 	assert_int_equal(next->attempt, op->attempt);
-	assert_int_equal(next->first_seen_ms, anew ? NOW : NOW - 500);
+	assert_int_equal(next->first_seen_ms, is_new ? NOW : NOW - 500);
 	assert_int_equal(op->first_seen_ms, next->first_seen_ms);
 	assert_int_equal(next->changed_ms, NOW);
 	assert_int_equal(next->ttl_ms, 60000);

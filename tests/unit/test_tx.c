@@ -370,7 +370,7 @@ static void a_statement_left_in_progress_is_a_failure(void **state)
 static void a_deferred_constraint_is_the_handlers_failure(void **state)
 {
 	struct hapax_answer answer;
-	struct plan plan = {.sql = "INSERT INTO payment (payer) VALUES ('nobody')"};
+	struct plan plan = {.sql = "INSERT INTO payment (payer) VALUES ('eve')"};
 
 	(void)state;
 	assert_int_equal(process(&plan, &answer), HAPAX_ERR_HANDLER);
