@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cases_claim.c - the two tables of DESIGN 3, row by row. */
+/* cases_claim.c - the two tables of the rules for a record, row by row. */
 #include "conformance/cases.h"
 
 /* I1: once done, a claim replays until the ttl has passed, and only then runs again. */
@@ -251,7 +251,7 @@ static void plain_check_says_first_then_duplicate(void **state)
 	assert_int_equal(case_state(c, "untold"), HAPAX_STATE_ABSENT);
 }
 
-/* DESIGN 2: scopes do not see each other; no name is the name "default". */
+/* Scopes do not see each other; no name is the name "default". */
 static void scopes_are_apart(void **state)
 {
 	struct store_case *c = *state;

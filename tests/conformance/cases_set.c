@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cases_set.c - set, expire and forget as the Redis door uses them: they write only
- * records made by set, FAILED counts as absent (DESIGN 8).
+ * records made by set, FAILED counts as absent.
  */
 #include "conformance/cases.h"
 

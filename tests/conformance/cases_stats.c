@@ -172,7 +172,7 @@ static void decisions_are_counted(void **state)
 		stats.counts[HAPAX_DECISION_ACQUIRED], decided[HAPAX_DECISION_ACQUIRED] + 1);
 }
 
-/* DESIGN 4: a durable store keeps its counters over a clean close. */
+/* A durable store keeps its counters over a clean close. */
 static void counters_survive_a_clean_close(void **state)
 {
 	struct store_case *c = *state;

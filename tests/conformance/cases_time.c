@@ -184,7 +184,7 @@ static void lease_has_bounds(void **state)
 	assert_int_equal(c->record.lease_ends_ms, CASE_EPOCH_MS + HX_LEASE_MS_MAX);
 }
 
-/* I8, DESIGN 5: within one boot, closing and opening changes nothing about time. */
+/* I8: within one boot, closing and opening changes nothing about time. */
 static void time_goes_on_over_reopening(void **state)
 {
 	struct store_case *c = *state;

@@ -103,7 +103,7 @@ static void foreign_token_changes_nothing(void **state)
 	assert_int_equal(case_state(c, "a"), HAPAX_STATE_CLAIMED);
 }
 
-/* The second table of DESIGN 3: every state against every operation with its token. */
+/* The second table of the rules: every state against every operation with its token. */
 static void right_token_does_what_the_table_says(void **state)
 {
 	struct store_case *c = *state;

@@ -5,7 +5,7 @@
  *
  * Every call on the key is an event with the moments of its begin and end. The
  * checker searches for an order of the events that keeps to these moments and in
- * which each answer is the one that DESIGN 3 gives (Wing and Gong's search with
+ * which each answer is the one that the rules give (Wing and Gong's search with
  * Lowe's memory of states). If there is none, a caller got an untrue answer:
  * two live holders (I1b), a second success (I1), a token that came back (I5).
  *

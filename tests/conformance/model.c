@@ -172,7 +172,7 @@ static void begin(
 	record->lease_ends_ms = now_ms + lease_of(op);
 }
 
-/* claim and check: the first table of DESIGN 3, row by row. */
+/* claim and check: the first table of the rules, row by row. */
 static void ask(
 	struct model *model, struct model_record *record, const struct hapax_op *op, int64_t now_ms,
 	struct answer *answer)
@@ -216,7 +216,7 @@ static void ask(
 	}
 }
 
-/* renew, complete, release, park: the second table of DESIGN 3. */
+/* renew, complete, release, park: the second table of the rules. */
 static void use_token(
 	struct model *model, struct model_record *record, const struct hapax_op *op, int64_t now_ms,
 	struct answer *answer)

@@ -2,7 +2,7 @@
 /*
  * model.h - the record's rules a second time, naively, to check stores against.
  *
- * Written from the text of DESIGN 3 and the comments of the public headers, not
+ * Written from the design and the comments of the public headers, not
  * from src/record: the two meet only in the tests. It knows one caller and no
  * clock; after each submit it is given the time and the operations as the store
  * answered them, predicts every answer, and says what differs. Tokens are the one

@@ -202,7 +202,7 @@ static void released(struct sim_world *world, struct judge_key *key)
 	key->free_since_ms = sim_now(world);
 }
 
-/* Where the table of DESIGN 3 says FENCED for the right token. */
+/* Where the rules say FENCED for the right token. */
 static bool is_too_late(const struct judge_key *key, enum hapax_op_type type)
 {
 	if (type == HAPAX_OP_COMPLETE)

@@ -128,7 +128,7 @@ static void fingerprints_can_be_had_alone_or_not_at_all(void **state)
 	hapax_buf_free(scratch);
 }
 
-/* DESIGN 3: not stored twice when the key is the full content hash. */
+/* Not stored twice when the key is the full content hash. */
 static void content_keys_know_that_they_are_the_fingerprint(void **state)
 {
 	static const char *const a[] = {"a"};

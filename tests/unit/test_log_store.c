@@ -106,7 +106,7 @@ static void fill(struct store_case *c, const char *prefix, unsigned count, int64
 	}
 }
 
-/* DESIGN 5: disk at most twice what lives and four segments, after a pass. A8: expiry gives it back. */
+/* Disk: at most twice what lives and four segments, after a pass. A8: expiry gives it back. */
 static void disk_is_bounded_and_given_back(void **state)
 {
 	struct store_case *c = *state;

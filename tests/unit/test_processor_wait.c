@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_processor_wait.c - who waits, who is woken, and in which order (DESIGN 3,
- * waiters). Requirements: B6, C3, C5, A5, D4.
+ * test_processor_wait.c - who waits, who is woken, and in which order. Requirements: B6,
+ * C3, C5, A5, D4.
  */
 #include <setjmp.h>
 #include <stdarg.h>

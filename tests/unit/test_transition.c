@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_transition.c - every state against every operation: the tables of DESIGN 3
+ * test_transition.c - every state against every operation: the tables of the rules
  * as data, and what a pure function must not do.
  */
 #include "record/transition.h"
