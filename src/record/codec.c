@@ -130,6 +130,8 @@ size_t hx_record_encoded_size(const struct hapax_record *record)
 
 static void encode_header(const struct hapax_record *record, size_t size, unsigned char *at)
 {
+	assert(size >= HX_RECORD_HEADER_SIZE);
+	assert(size <= UINT32_MAX);
 	memset(at, 0, HX_RECORD_HEADER_SIZE);
 	at[AT_VERSION] = CODEC_VERSION;
 	at[AT_STATE] = (unsigned char)record->state;
@@ -159,38 +161,6 @@ static void encode_header(const struct hapax_record *record, size_t size, unsign
 	put16(at + AT_ERROR_SIZE, record->error.size);
 }
 
-enum hapax_status hx_record_encode(const struct hapax_record *record, struct hapax_buf *buf)
-{
-	const struct hapax_bytes parts[] = {
-		record->tenant, record->group,          record->key,         record->owner,
-		record->error,  record->result.headers, record->result.body,
-	};
-	size_t size = hx_record_encoded_size(record);
-	enum hapax_status status = hx_buf_reserve(buf, size);
-	unsigned char *at;
-
-	hx_record_assert(record);
-	if (status != HAPAX_OK)
-		return status;
-	at = buf->data + buf->size;
-	encode_header(record, size, at);
-	at += HX_RECORD_HEADER_SIZE;
-	for (size_t i = 0; i < HX_COUNT(parts); i++) {
-		if (parts[i].size != 0)
-			memcpy(at, parts[i].data, parts[i].size);
-		at += parts[i].size;
-	}
-	buf->size += size;
-	assert(at == buf->data + buf->size);
-	return HAPAX_OK;
-}
-
-static enum hapax_status corrupt(struct hapax_error *err, size_t offset, const char *what)
-{
-	return hx_error_set(
-		err, HAPAX_ERR_CORRUPT, 0, "record damaged at offset %zu: %s", offset, what);
-}
-
 static void decode_header(const unsigned char *at, struct hapax_record *record)
 {
 	memset(record, 0, sizeof(*record));
@@ -218,6 +188,72 @@ static void decode_header(const unsigned char *at, struct hapax_record *record)
 	record->error.size = get16(at + AT_ERROR_SIZE);
 	record->result.headers.size = get32(at + AT_HEADERS_SIZE);
 	record->result.body.size = get32(at + AT_BODY_SIZE);
+}
+
+/* Every field of the header at at reads back as it was written. */
+static void header_assert(const struct hapax_record *record, const unsigned char *at)
+{
+	struct hapax_record back;
+
+	decode_header(at, &back);
+	assert(back.state == record->state);
+	assert(back.origin == record->origin);
+	assert(back.on_lapse == record->on_lapse);
+	assert(back.fingerprint_size == record->fingerprint_size);
+	assert(back.result.kind == record->result.kind);
+	assert(back.result.result_class == record->result.result_class);
+	assert(back.attempt == record->attempt);
+	assert(back.token == record->token);
+	assert(back.first_seen_ms == record->first_seen_ms);
+	assert(back.changed_ms == record->changed_ms);
+	assert(back.lease_ends_ms == record->lease_ends_ms);
+	assert(back.expires_ms == record->expires_ms);
+	assert(back.ttl_ms == record->ttl_ms);
+	assert(memcmp(back.fingerprint, record->fingerprint, sizeof(back.fingerprint)) == 0);
+	assert(memcmp(back.attempt_id, record->attempt_id, sizeof(back.attempt_id)) == 0);
+	assert(back.result.status == record->result.status);
+	assert(back.result.omitted_bytes == record->result.omitted_bytes);
+	assert(back.result.headers.size == record->result.headers.size);
+	assert(back.result.body.size == record->result.body.size);
+	assert(back.tenant.size == record->tenant.size);
+	assert(back.group.size == record->group.size);
+	assert(back.key.size == record->key.size);
+	assert(back.owner.size == record->owner.size);
+	assert(back.error.size == record->error.size);
+	assert(hx_record_encoded_size(&back) == get32(at + AT_SIZE));
+}
+
+enum hapax_status hx_record_encode(const struct hapax_record *record, struct hapax_buf *buf)
+{
+	const struct hapax_bytes parts[] = {
+		record->tenant, record->group,          record->key,         record->owner,
+		record->error,  record->result.headers, record->result.body,
+	};
+	size_t size = hx_record_encoded_size(record);
+	enum hapax_status status = hx_buf_reserve(buf, size);
+	unsigned char *at;
+
+	hx_record_assert(record);
+	if (status != HAPAX_OK)
+		return status;
+	at = buf->data + buf->size;
+	encode_header(record, size, at);
+	header_assert(record, at);
+	at += HX_RECORD_HEADER_SIZE;
+	for (size_t i = 0; i < HX_COUNT(parts); i++) {
+		if (parts[i].size != 0)
+			memcpy(at, parts[i].data, parts[i].size);
+		at += parts[i].size;
+	}
+	buf->size += size;
+	assert(at == buf->data + buf->size);
+	return HAPAX_OK;
+}
+
+static enum hapax_status corrupt(struct hapax_error *err, size_t offset, const char *what)
+{
+	return hx_error_set(
+		err, HAPAX_ERR_CORRUPT, 0, "record damaged at offset %zu: %s", offset, what);
 }
 
 static void decode_parts(const unsigned char *at, struct hapax_record *record)
@@ -257,6 +293,9 @@ enum hapax_status hx_record_decode(
 	decode_parts(at + HX_RECORD_HEADER_SIZE, &record);
 	if (!hx_record_is_valid(&record))
 		return corrupt(err, AT_STATE, "no record can hold these values");
+	/* The parts fill the record to its end: encoding it again gives the same bytes. */
+	assert((uintptr_t)record.result.body.data + record.result.body.size ==
+	       (uintptr_t)at + size);
 	*ret_record = record;
 	*ret_size = size;
 	return HAPAX_OK;

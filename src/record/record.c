@@ -94,11 +94,16 @@ bool hx_record_is_valid(const struct hapax_record *record)
 
 void hx_record_assert(const struct hapax_record *record)
 {
-	assert(record->token >= 1 && record->token <= HX_TOKEN_MAX);
+	assert(record->state >= HAPAX_STATE_CLAIMED);
+	assert(record->state <= HAPAX_STATE_PARKED);
+	assert(record->token >= 1);
+	assert(record->token <= HX_TOKEN_MAX);
 	assert(record->attempt >= 1);
-	assert(record->origin <= HAPAX_ORIGIN_SET && record->on_lapse <= HAPAX_ON_LAPSE_PARK);
+	assert(record->origin <= HAPAX_ORIGIN_SET);
+	assert(record->on_lapse <= HAPAX_ON_LAPSE_PARK);
 	assert(fingerprint_is_valid(record));
 	assert(lengths_are_valid(record));
+	assert(record->first_seen_ms <= record->changed_ms);
 	assert(times_are_valid(record));
 	assert(state_parts_are_valid(record));
 }
@@ -106,11 +111,13 @@ void hx_record_assert(const struct hapax_record *record)
 bool hx_record_is_expired(const struct hapax_record *record, int64_t now_ms)
 {
 	/* CLAIMED and PARKED hold HAPAX_TIME_NEVER, which no clock reaches. */
+	assert(now_ms < HAPAX_TIME_NEVER);
 	return record->expires_ms <= now_ms;
 }
 
 bool hx_record_is_lapsed(const struct hapax_record *record, int64_t now_ms)
 {
+	assert(record->state != HAPAX_STATE_CLAIMED || record->expires_ms == HAPAX_TIME_NEVER);
 	return record->state == HAPAX_STATE_CLAIMED && record->lease_ends_ms <= now_ms;
 }
 
@@ -118,6 +125,8 @@ void hx_record_result_omit_body(struct hapax_result *result)
 {
 	if (result->body.size == 0)
 		return;
+	/* A result has a body or the size of one, so nothing is overwritten here. */
+	assert(result->omitted_bytes == 0);
 	result->omitted_bytes = result->body.size;
 	result->body = hx_bytes(NULL, 0);
 }
@@ -127,13 +136,18 @@ static void copy_part(struct hapax_bytes *part, struct hapax_buf *buf)
 {
 	unsigned char *at;
 
+	assert(buf->size <= buf->capacity);
 	assert(buf->capacity - buf->size >= part->size);
+	/* A result that is in a file has a size and no data: its caller must leave it out. */
+	assert(part->size == 0 || part->data != NULL);
 	/* A record without any bytes needs no room: buf then has no address to count from. */
 	if (buf->data == NULL) {
 		part->data = NULL;
 		return;
 	}
 	at = buf->data + buf->size;
+	/* The source lies outside of buf, which was cleared: it would be overwritten here. */
+	assert((uintptr_t)part->data - (uintptr_t)buf->data >= buf->capacity || part->size == 0);
 	if (part->size != 0)
 		memcpy(at, part->data, part->size);
 	buf->size += part->size;
@@ -162,5 +176,9 @@ enum hapax_status hx_record_copy(
 	copy_part(&ret_target->result.headers, buf);
 	copy_part(&ret_target->result.body, buf);
 	assert(buf->size == size);
+	assert(buf->data == NULL || ret_target->tenant.data == buf->data);
+	assert(buf->data == NULL ||
+	       (uintptr_t)ret_target->result.body.data + ret_target->result.body.size ==
+		       (uintptr_t)buf->data + size);
 	return HAPAX_OK;
 }

@@ -93,12 +93,15 @@ static int64_t ttl_of(const struct hapax_op *op, int64_t now_ms)
 	if (!(op->flags & HAPAX_OP_TTL_IS_TIME))
 		return op->ttl_ms;
 	/* Counted from the same now, it ends at exactly the time that was given. */
+	assert(op->type == HAPAX_OP_SET || op->type == HAPAX_OP_EXPIRE);
 	left_ms = op->ttl_ms - now_ms;
 	return left_ms < 1 ? 1 : left_ms < HX_TTL_MS_MAX ? left_ms : HX_TTL_MS_MAX;
 }
 
 void hx_transition_describe(const struct hapax_record *record, int64_t now_ms, struct hapax_op *op)
 {
+	assert(op->outcome != HAPAX_OUTCOME_NONE);
+	assert(record->first_seen_ms <= record->changed_ms);
 	if (!hx_transition_has_token(op))
 		op->token = hx_transition_tells_token(op) ? record->token : 0;
 	op->attempt = record->attempt;
@@ -107,10 +110,14 @@ void hx_transition_describe(const struct hapax_record *record, int64_t now_ms, s
 	op->lease_left_ms = 0;
 	if (record->state == HAPAX_STATE_CLAIMED && record->lease_ends_ms > now_ms)
 		op->lease_left_ms = record->lease_ends_ms - now_ms;
+	/* An operation that brought a token names the record's own, or it would be FENCED. */
+	assert(op->token == 0 || op->token == record->token);
 }
 
 static void answer(struct hapax_op *op, enum hapax_outcome outcome)
 {
+	assert(outcome > HAPAX_OUTCOME_NONE);
+	assert(outcome < HAPAX_OUTCOME_SKIPPED); /* decided by a group, not by a record */
 	op->status = HAPAX_OK;
 	op->outcome = outcome;
 }
@@ -138,6 +145,8 @@ static void enter_claimed(
 	struct hapax_record *next, const struct hapax_op *op,
 	const struct hx_transition_rules *rules)
 {
+	assert(next->changed_ms <= rules->now_ms);
+	assert(next->origin == HAPAX_ORIGIN_CLAIM);
 	/* A renewal does not enter the state: the record was already in it. */
 	if (next->state != HAPAX_STATE_CLAIMED)
 		next->changed_ms = rules->now_ms;
@@ -145,20 +154,27 @@ static void enter_claimed(
 	next->expires_ms = HAPAX_TIME_NEVER;
 	next->lease_ends_ms =
 		rules->without_lease ? rules->now_ms : time_after(rules->now_ms, op->lease_ms);
+	assert(next->lease_ends_ms >= rules->now_ms);
 }
 
 static void enter_failed(struct hapax_record *next, struct hapax_bytes error, int64_t now_ms)
 {
+	/* The answer DONE is final. A repeated release changes nothing. */
+	assert(next->state == HAPAX_STATE_CLAIMED || next->state == HAPAX_STATE_PARKED);
+	assert(next->changed_ms <= now_ms);
 	next->state = HAPAX_STATE_FAILED;
 	next->changed_ms = now_ms;
 	next->lease_ends_ms = 0;
 	next->expires_ms = time_after(now_ms, next->ttl_ms);
+	assert(next->expires_ms > now_ms);
 	next->error = error;
 	memset(next->attempt_id, 0, sizeof(next->attempt_id));
 }
 
 static void enter_parked(struct hapax_record *next, struct hapax_bytes error, int64_t now_ms)
 {
+	assert(next->state == HAPAX_STATE_CLAIMED);
+	assert(next->changed_ms <= now_ms);
 	next->state = HAPAX_STATE_PARKED;
 	next->changed_ms = now_ms;
 	next->lease_ends_ms = 0;
@@ -171,10 +187,13 @@ static void enter_done(
 	struct hapax_record *next, const struct hapax_result *result,
 	const struct hx_transition_rules *rules)
 {
+	assert(next->state != HAPAX_STATE_DONE);
+	assert(next->changed_ms <= rules->now_ms);
 	next->state = HAPAX_STATE_DONE;
 	next->changed_ms = rules->now_ms;
 	next->lease_ends_ms = 0;
 	next->expires_ms = time_after(rules->now_ms, next->ttl_ms);
+	assert(next->expires_ms > rules->now_ms);
 	memset(next->attempt_id, 0, sizeof(next->attempt_id));
 	drop_people_text(next);
 	drop_result(next);
@@ -183,6 +202,7 @@ static void enter_done(
 	next->result = *result;
 	if (result->body.size > rules->result_size_max)
 		hx_record_result_omit_body(&next->result);
+	assert(next->result.body.size <= rules->result_size_max);
 }
 
 /* The record of a key that starts over with op. */
@@ -211,6 +231,10 @@ static void acquire(
 	struct hapax_record *next = &ret->next;
 	bool is_check = op->type == HAPAX_OP_CHECK;
 
+	assert(is_check || op->type == HAPAX_OP_CLAIM);
+	/* Only a failed run and one whose lease lapsed leave their key to the next one. */
+	assert(old == NULL || old->state == HAPAX_STATE_FAILED ||
+	       hx_record_is_lapsed(old, rules->now_ms));
 	begin_record(next, op, is_check ? HAPAX_ORIGIN_CHECK : HAPAX_ORIGIN_CLAIM, rules);
 	if (old != NULL) {
 		next->first_seen_ms = old->first_seen_ms;
@@ -228,6 +252,8 @@ static void acquire(
 		next->owner = op->owner;
 		memcpy(next->attempt_id, op->attempt_id, sizeof(next->attempt_id));
 	}
+	assert(old == NULL || next->attempt >= old->attempt);
+	assert(old == NULL || next->first_seen_ms <= old->changed_ms);
 	ret->effect = HX_EFFECT_PUT;
 	ret->takes_token = true;
 	answer_record(op, HAPAX_OUTCOME_ACQUIRED, next, rules->now_ms);
@@ -240,6 +266,7 @@ static bool is_mismatch(const struct hapax_record *old, struct hapax_op *op)
 		op->unverified = 1;
 		return false;
 	}
+	assert(old->fingerprint_size <= HAPAX_FINGERPRINT_SIZE);
 	return memcmp(op->fingerprint, old->fingerprint, old->fingerprint_size) != 0;
 }
 
@@ -253,6 +280,7 @@ static void claim_claimed(
 	const struct hapax_record *old, struct hapax_op *op,
 	const struct hx_transition_rules *rules, struct hx_transition *ret)
 {
+	assert(old->state == HAPAX_STATE_CLAIMED);
 	if (is_repeated_call(old, op)) {
 		ret->next = *old;
 		enter_claimed(&ret->next, op, rules);
@@ -300,6 +328,8 @@ static void with_token(
 {
 	enum verdict verdict = VERDICT_FENCED;
 
+	assert(hx_transition_has_token(op));
+	assert(old == NULL || old->state <= HAPAX_STATE_PARKED);
 	if (old != NULL && old->token == op->token)
 		verdict = (enum verdict)by_token[op->type][old->state];
 	if (verdict == VERDICT_FENCED) {
@@ -320,6 +350,7 @@ static void with_token(
 		enter_failed(&ret->next, op->error, rules->now_ms);
 	else
 		enter_parked(&ret->next, op->error, rules->now_ms);
+	assert(ret->next.token == op->token);
 	ret->effect = HX_EFFECT_PUT;
 	answer_record(op, HAPAX_OUTCOME_APPLIED, &ret->next, rules->now_ms);
 }
@@ -346,6 +377,7 @@ static void forget(
 		answer_record(op, HAPAX_OUTCOME_NOT_MET, old, rules->now_ms);
 		return;
 	}
+	assert(!is_held || (op->flags & HAPAX_OP_FORCE));
 	ret->effect = HX_EFFECT_REMOVE;
 	answer_record(op, HAPAX_OUTCOME_APPLIED, old, rules->now_ms);
 }
@@ -388,6 +420,7 @@ static void set(
 			hx_transition_describe(old, rules->now_ms, op);
 		return;
 	}
+	assert(old == NULL || is_settable(old));
 	begin_record(&ret->next, op, HAPAX_ORIGIN_SET, rules);
 	if (old != NULL && (op->flags & HAPAX_OP_KEEP_TTL))
 		ret->next.ttl_ms = old->ttl_ms;
@@ -414,6 +447,7 @@ static void expire(
 	ret->next = *old;
 	ret->next.ttl_ms = ttl_of(op, rules->now_ms);
 	ret->next.expires_ms = time_after(rules->now_ms, ret->next.ttl_ms);
+	assert(ret->next.expires_ms > rules->now_ms);
 	ret->effect = HX_EFFECT_PUT;
 	answer_record(op, HAPAX_OUTCOME_APPLIED, &ret->next, rules->now_ms);
 }
@@ -458,6 +492,31 @@ static void transit(
 	}
 }
 
+/* What every answer promises, whatever the operation was. old is NULL if it was absent. */
+static void transition_assert(
+	const struct hapax_record *old, const struct hapax_op *op,
+	const struct hx_transition_rules *rules, const struct hx_transition *ret)
+{
+	assert(ret->was_absent == (old == NULL));
+	assert(op->status == HAPAX_OK || ret->effect == HX_EFFECT_NONE);
+	assert((op->status == HAPAX_OK) == (op->outcome != HAPAX_OUTCOME_NONE));
+	assert(op->type != HAPAX_OP_LOOKUP || ret->effect == HX_EFFECT_NONE);
+	assert(ret->effect != HX_EFFECT_REMOVE || op->type == HAPAX_OP_FORGET);
+	assert(ret->effect != HX_EFFECT_REMOVE || old != NULL);
+	assert(!ret->takes_token || ret->effect == HX_EFFECT_PUT);
+	if (ret->effect != HX_EFFECT_PUT)
+		return;
+	hx_record_assert(&ret->next);
+	assert(hx_transition_is_go(op) || op->outcome == HAPAX_OUTCOME_PARKED);
+	assert(ret->next.key.data == op->key.data || !ret->takes_token);
+	/* A record that began earlier keeps its token until a claim or a set takes a new one. */
+	assert(!ret->takes_token || ret->next.token == rules->fresh_token);
+	assert(ret->takes_token || op->type == HAPAX_OP_LOAD || ret->next.token == old->token);
+	/* Time does not run backwards for a key. */
+	assert(op->type == HAPAX_OP_LOAD || ret->next.changed_ms <= rules->now_ms);
+	assert(op->type == HAPAX_OP_LOAD || old == NULL || ret->next.changed_ms >= old->changed_ms);
+}
+
 void hx_transition(
 	const struct hapax_record *old, struct hapax_op *op,
 	const struct hx_transition_rules *rules, struct hx_transition *ret)
@@ -465,6 +524,8 @@ void hx_transition(
 	struct hx_transition_rules later;
 
 	assert(rules->fresh_token <= HX_TOKEN_MAX);
+	assert(op->type >= HAPAX_OP_CLAIM);
+	assert(op->type <= HAPAX_OP_LOAD);
 	/*
 	 * The caller read the time before it held the record. A thread that read it later may
 	 * have written the record first. The time is never before the record's last change.
@@ -482,8 +543,7 @@ void hx_transition(
 	op->unverified = 0;
 	op->expires_ms = HAPAX_TIME_NEVER;
 	transit(old, op, rules, ret);
-	if (ret->effect == HX_EFFECT_PUT)
-		hx_record_assert(&ret->next);
+	transition_assert(old, op, rules, ret);
 }
 
 void hx_transition_sweep(
@@ -496,6 +556,7 @@ void hx_transition_sweep(
 	if (old->state != HAPAX_STATE_CLAIMED ||
 	    time_after(old->lease_ends_ms, old->ttl_ms) > rules->now_ms)
 		return;
+	assert(hx_record_is_lapsed(old, rules->now_ms));
 	ret->next = *old;
 	if (old->on_lapse == HAPAX_ON_LAPSE_PARK)
 		enter_parked(
@@ -507,6 +568,8 @@ void hx_transition_sweep(
 			rules->now_ms);
 	ret->effect = HX_EFFECT_PUT;
 	hx_record_assert(&ret->next);
+	assert(ret->next.token == old->token);
+	assert(ret->next.attempt == old->attempt);
 }
 
 bool hx_transition_is_go(const struct hapax_op *op)
