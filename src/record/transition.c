@@ -146,7 +146,6 @@ static void enter_claimed(
 	const struct hx_transition_rules *rules)
 {
 	assert(next->changed_ms <= rules->now_ms);
-	assert(next->origin == HAPAX_ORIGIN_CLAIM);
 	/* A renewal does not enter the state: the record was already in it. */
 	if (next->state != HAPAX_STATE_CLAIMED)
 		next->changed_ms = rules->now_ms;
@@ -166,7 +165,7 @@ static void enter_failed(struct hapax_record *next, struct hapax_bytes error, in
 	next->changed_ms = now_ms;
 	next->lease_ends_ms = 0;
 	next->expires_ms = time_after(now_ms, next->ttl_ms);
-	assert(next->expires_ms > now_ms);
+	assert(next->expires_ms >= now_ms);
 	next->error = error;
 	memset(next->attempt_id, 0, sizeof(next->attempt_id));
 }
@@ -193,7 +192,7 @@ static void enter_done(
 	next->changed_ms = rules->now_ms;
 	next->lease_ends_ms = 0;
 	next->expires_ms = time_after(rules->now_ms, next->ttl_ms);
-	assert(next->expires_ms > rules->now_ms);
+	assert(next->expires_ms >= rules->now_ms);
 	memset(next->attempt_id, 0, sizeof(next->attempt_id));
 	drop_people_text(next);
 	drop_result(next);
@@ -447,7 +446,7 @@ static void expire(
 	ret->next = *old;
 	ret->next.ttl_ms = ttl_of(op, rules->now_ms);
 	ret->next.expires_ms = time_after(rules->now_ms, ret->next.ttl_ms);
-	assert(ret->next.expires_ms > rules->now_ms);
+	assert(ret->next.expires_ms >= rules->now_ms);
 	ret->effect = HX_EFFECT_PUT;
 	answer_record(op, HAPAX_OUTCOME_APPLIED, &ret->next, rules->now_ms);
 }
@@ -550,6 +549,9 @@ void hx_transition_sweep(
 	const struct hapax_record *old, const struct hx_transition_rules *rules,
 	struct hx_transition *ret)
 {
+	/* A loaded record may have changed later than now: its time does not run backwards. */
+	int64_t now_ms = old->changed_ms > rules->now_ms ? old->changed_ms : rules->now_ms;
+
 	ret->effect = HX_EFFECT_NONE;
 	ret->takes_token = false;
 	ret->was_absent = false;
@@ -561,11 +563,11 @@ void hx_transition_sweep(
 	if (old->on_lapse == HAPAX_ON_LAPSE_PARK)
 		enter_parked(
 			&ret->next, HX_BYTES_LIT("the lease lapsed and nobody tried again"),
-			rules->now_ms);
+			now_ms);
 	else
 		enter_failed(
 			&ret->next, HX_BYTES_LIT("the lease lapsed and nobody tried again"),
-			rules->now_ms);
+			now_ms);
 	ret->effect = HX_EFFECT_PUT;
 	hx_record_assert(&ret->next);
 	assert(ret->next.token == old->token);

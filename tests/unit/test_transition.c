@@ -458,6 +458,25 @@ static void sweep_settles_what_is_due(void **state)
 	}
 }
 
+/* A load may bring a record from a store whose clock is ahead, whatever its lease says. */
+static void sweep_settles_what_changed_later(void **state)
+{
+	struct hx_transition_rules rules = make_rules();
+	struct hx_transition transition;
+	struct hapax_record storage;
+
+	(void)state;
+	for (unsigned i = 0; i < 2; i++) {
+		make(i ? ROW_LAPSED_PARK : ROW_LAPSED, true, &storage);
+		rules.now_ms = NOW + 5000;
+		storage.first_seen_ms = storage.changed_ms = rules.now_ms + 1000;
+		hx_transition_sweep(&storage, &rules, &transition);
+		assert_int_equal(transition.effect, HX_EFFECT_PUT);
+		assert_int_equal(transition.next.changed_ms, storage.changed_ms);
+		assert_true(hx_record_is_valid(&transition.next));
+	}
+}
+
 static void decisions_follow_answers(void **state)
 {
 	struct hapax_op op = make_op(HAPAX_OP_CLAIM);
@@ -501,6 +520,7 @@ int main(void)
 		cmocka_unit_test(clock_reading_may_be_older_than_the_record),
 		cmocka_unit_test(claim_without_lease_has_lapsed),
 		cmocka_unit_test(sweep_settles_what_is_due),
+		cmocka_unit_test(sweep_settles_what_changed_later),
 		cmocka_unit_test(decisions_follow_answers),
 	};
 
