@@ -59,21 +59,30 @@ static inline bool hx_result_is_elsewhere(const struct hapax_result *result)
 /* In the epoch, or under the lock of the shard whose record points there. */
 static inline void hx_elsewhere_hold(struct hx_elsewhere_users *users, uint16_t file)
 {
-	assert(file != 0 && file < HX_ELSEWHERE_FILES);
-	atomic_fetch_add_explicit(&users->counts[file], 1, memory_order_relaxed);
+	uint32_t before;
+
+	assert(file != 0);
+	assert(file < HX_ELSEWHERE_FILES);
+	before = atomic_fetch_add_explicit(&users->counts[file], 1, memory_order_relaxed);
+	assert(before != UINT32_MAX);
+	(void)before;
 }
 
 /* A thread that finds no users left sees everything done before, reading and unlinking alike. */
 static inline void hx_elsewhere_release(struct hx_elsewhere_users *users, uint16_t file)
 {
-	uint32_t before = atomic_fetch_sub_explicit(&users->counts[file], 1, memory_order_release);
+	uint32_t before;
 
-	assert(file != 0 && before != 0);
+	assert(file != 0);
+	assert(file < HX_ELSEWHERE_FILES);
+	before = atomic_fetch_sub_explicit(&users->counts[file], 1, memory_order_release);
+	assert(before != 0);
 	(void)before;
 }
 
 static inline bool hx_elsewhere_is_used(struct hx_elsewhere_users *users, uint16_t file)
 {
+	assert(file < HX_ELSEWHERE_FILES);
 	return atomic_load_explicit(&users->counts[file], memory_order_acquire) != 0;
 }
 

@@ -55,13 +55,19 @@ enum result_bits {
 	RESULT_ELSEWHERE = 1 << 7,
 };
 
+/* No other bit of a record changes, once it is published. */
 static void head_set(unsigned char *at, uint16_t bits)
 {
+	assert(((uintptr_t)at & 1) == 0);
+	assert((bits & ~HX_HEAD_CHANGES) == 0);
 	atomic_fetch_or_explicit((_Atomic uint16_t *)(void *)at, bits, memory_order_relaxed);
 }
 
 static void head_clear(unsigned char *at, uint16_t bits)
 {
+	assert(((uintptr_t)at & 1) == 0);
+	/* Dead is for ever: the index may point at another record by now. */
+	assert((bits & ~(HX_HEAD_FRESH | HX_HEAD_HIT)) == 0);
 	atomic_fetch_and_explicit(
 		(_Atomic uint16_t *)(void *)at, (uint16_t)~bits, memory_order_relaxed);
 }
@@ -74,17 +80,21 @@ static size_t varint_size(uint64_t value)
 		value >>= 7;
 		size++;
 	}
+	assert(size <= 10);
 	return size;
-}
-
-static uint64_t zigzag(int64_t value)
-{
-	return ((uint64_t)value << 1) ^ (uint64_t)(value >> 63);
 }
 
 static int64_t unzigzag(uint64_t value)
 {
 	return (int64_t)(value >> 1) ^ -(int64_t)(value & 1);
+}
+
+static uint64_t zigzag(int64_t value)
+{
+	uint64_t folded = ((uint64_t)value << 1) ^ (uint64_t)(value >> 63);
+
+	assert(unzigzag(folded) == value);
+	return folded;
 }
 
 /* A write position and a read position. Sizes were computed before. */
@@ -112,6 +122,7 @@ static uint64_t read_varint(const unsigned char **at)
 	while (**at & 0x80) {
 		value |= (uint64_t)(*(*at)++ & 0x7f) << shift;
 		shift += 7;
+		assert(shift < 64);
 	}
 	return value | (uint64_t) * (*at)++ << shift;
 }
@@ -147,6 +158,9 @@ static unsigned more_bits(const struct hapax_record *record, bool ttl_is_own)
 	static const unsigned char zeros[HAPAX_ATTEMPT_ID_SIZE];
 	unsigned bits = 0;
 
+	assert(record->first_seen_ms <= record->changed_ms);
+	/* Only a claim has room for a lease: another one would be lost. */
+	assert(record->state == HAPAX_STATE_CLAIMED || record->lease_ends_ms == 0);
 	if (record->changed_ms != record->first_seen_ms)
 		bits |= MORE_AGE;
 	if (record->attempt != 1)
@@ -209,12 +223,14 @@ static void write_more(
 	if (bits & MORE_ATTEMPT_ID)
 		write_bytes(at, record->attempt_id, HAPAX_ATTEMPT_ID_SIZE);
 	if (bits & MORE_OWNER) {
+		assert(record->owner.size <= UINT8_MAX);
 		*(*at)++ = (unsigned char)record->owner.size;
 		write_bytes(at, record->owner.data, record->owner.size);
 	}
 	if (bits & MORE_ERROR) {
 		uint16_t size = (uint16_t)record->error.size;
 
+		assert(size == record->error.size);
 		write_bytes(at, &size, sizeof(size));
 		write_bytes(at, record->error.data, record->error.size);
 	}
@@ -265,6 +281,9 @@ static unsigned result_bits(const struct hapax_result *result, bool is_elsewhere
 {
 	unsigned bits = (unsigned)result->kind;
 
+	assert(bits <= RESULT_KIND_MASK);
+	assert(result->omitted_bytes == 0 || result->body.size == 0);
+	assert(!is_elsewhere || hx_result_bytes(result) > HX_RESULT_IN_MEMORY_MAX);
 	if (is_elsewhere)
 		bits |= RESULT_ELSEWHERE;
 	if (result->result_class == HAPAX_RESULT_DEFINITIVE)
@@ -320,6 +339,8 @@ static void write_result(
 		write_bytes(at, result->body.data, body_here);
 	}
 	if (elsewhere != NULL) {
+		assert(elsewhere->file != 0);
+		assert(elsewhere->file < HX_ELSEWHERE_FILES);
 		write_bytes(at, &elsewhere->file, sizeof(elsewhere->file));
 		write_bytes(at, &elsewhere->crc, sizeof(elsewhere->crc));
 		write_varint(at, elsewhere->offset);
@@ -356,6 +377,9 @@ static bool read_result(
 	ret_elsewhere->crc = hx_packed_load32(*at + sizeof(uint16_t));
 	*at += sizeof(uint16_t) + sizeof(uint32_t);
 	ret_elsewhere->offset = read_varint(at);
+	assert(ret_elsewhere->file != 0);
+	assert(ret_elsewhere->file < HX_ELSEWHERE_FILES);
+	assert(hx_result_bytes(result) > HX_RESULT_IN_MEMORY_MAX);
 	return true;
 }
 
@@ -374,6 +398,9 @@ struct hx_packed_shape hx_packed_shape(
 	size_t size = (shape.is_wide ? HX_PACKED_WIDE_SIZE : HX_PACKED_NARROW_SIZE) +
 		hx_packed_key_part_size(key);
 
+	hx_packed_key_assert(key);
+	assert(profile_id != HX_PROFILE_NONE);
+	assert(shape.result == 0 || record->state == HAPAX_STATE_DONE);
 	if (record->fingerprint_size != 0)
 		size += HAPAX_FINGERPRINT_SHORT_SIZE;
 	if (shape.more != 0)
@@ -381,6 +408,7 @@ struct hx_packed_shape hx_packed_shape(
 	if (shape.result != 0)
 		size += result_size(&record->result, elsewhere, shape.result);
 	shape.size = (uint32_t)(size + (size & 1));
+	assert(shape.size >= size);
 	return shape;
 }
 
@@ -390,6 +418,9 @@ static uint16_t head_of(
 {
 	unsigned head = ((unsigned)record->state - 1) << HX_HEAD_STATE_SHIFT;
 
+	assert(record->state >= HAPAX_STATE_CLAIMED);
+	assert(record->state <= HAPAX_STATE_PARKED);
+	assert(record->origin <= HAPAX_ORIGIN_SET);
 	head |= (unsigned)record->origin << HX_HEAD_ORIGIN_SHIFT;
 	head |= (unsigned)key->encoding << HX_HEAD_ENCODING_SHIFT;
 	if (record->on_lapse == HAPAX_ON_LAPSE_PARK)
@@ -402,6 +433,7 @@ static uint16_t head_of(
 		head |= HX_HEAD_RESULT;
 	if (shape->is_wide)
 		head |= HX_HEAD_WIDE;
+	assert((head & HX_HEAD_CHANGES) == 0);
 	return (uint16_t)head;
 }
 
@@ -425,6 +457,42 @@ static void write_front(
 		write_bytes(at, &expires, sizeof(expires));
 		write_bytes(at, &token, sizeof(token));
 	}
+}
+
+static void read_front(
+	const unsigned char *at, uint16_t head, const struct hx_packed_base *base,
+	struct hapax_record *record)
+{
+	if (head & HX_HEAD_WIDE) {
+		record->token = hx_packed_load64(at + 14);
+	} else {
+		record->token = base->token + (uint64_t)(int64_t)(int32_t)hx_packed_load32(at + 8);
+	}
+	record->expires_ms = hx_packed_expires_ms(at, base);
+	record->state = hx_packed_state(at);
+	record->origin = (enum hapax_origin)((head >> HX_HEAD_ORIGIN_SHIFT) & 3);
+	record->on_lapse = head & HX_HEAD_PARK ? HAPAX_ON_LAPSE_PARK : HAPAX_ON_LAPSE_RETRY;
+	record->attempt = 1;
+}
+
+/* What was written at at reads back: the front, and where the parts begin and end. */
+static void front_assert(
+	const unsigned char *at, const struct hapax_record *record, const struct hx_packed_key *key,
+	const struct hx_packed_base *base, uint32_t profile_id)
+{
+	uint16_t head = hx_packed_head(at);
+	const unsigned char *part = hx_packed_parts(at, head);
+	struct hapax_record back;
+
+	read_front(at, head, base, &back);
+	assert(back.state == record->state);
+	assert(back.origin == record->origin);
+	assert(back.on_lapse == record->on_lapse);
+	assert(back.token == record->token);
+	assert(back.expires_ms == record->expires_ms);
+	assert(hx_packed_profile(at, head) == profile_id);
+	assert(hx_packed_encoding(head) == key->encoding);
+	assert(hx_packed_next_key(&part, key->encoding).size == key->size);
 }
 
 void hx_packed_write(
@@ -451,6 +519,7 @@ void hx_packed_write(
 	if ((at - begin) & 1)
 		*at++ = 0;
 	assert((size_t)(at - begin) == shape.size);
+	front_assert(begin, record, key, base, profile_id);
 }
 
 /* The parts before the result; *at is moved behind them. */
@@ -497,24 +566,9 @@ bool hx_packed_read_elsewhere(
 	skip_to_result(&at, head);
 	if (!read_result(&at, &result, ret_elsewhere))
 		return false;
+	assert(((head >> HX_HEAD_STATE_SHIFT) & 3) + 1 == HAPAX_STATE_DONE);
 	*ret_bytes = hx_result_bytes(&result);
 	return true;
-}
-
-static void read_front(
-	const unsigned char *at, uint16_t head, const struct hx_packed_base *base,
-	struct hapax_record *record)
-{
-	if (head & HX_HEAD_WIDE) {
-		record->token = hx_packed_load64(at + 14);
-	} else {
-		record->token = base->token + (uint64_t)(int64_t)(int32_t)hx_packed_load32(at + 8);
-	}
-	record->expires_ms = hx_packed_expires_ms(at, base);
-	record->state = hx_packed_state(at);
-	record->origin = (enum hapax_origin)((head >> HX_HEAD_ORIGIN_SHIFT) & 3);
-	record->on_lapse = head & HX_HEAD_PARK ? HAPAX_ON_LAPSE_PARK : HAPAX_ON_LAPSE_RETRY;
-	record->attempt = 1;
 }
 
 struct hapax_bytes hx_packed_read_text(
@@ -530,6 +584,7 @@ struct hapax_bytes hx_packed_read_text(
 		hx_uuid7_unpack(packed.data, (char *)key_text);
 		return hx_bytes(key_text, HX_UUID_TEXT_SIZE);
 	}
+	assert(packed.size * 2 <= HX_KEY_TEXT_SIZE);
 	hx_hex_encode(packed.data, packed.size, (char *)key_text);
 	return hx_bytes(key_text, packed.size * 2);
 }
@@ -558,7 +613,12 @@ void hx_packed_read(
 	}
 	if (head & HX_HEAD_MORE)
 		bits = *part++;
+	assert(((bits & MORE_LEASE) != 0) == (ret_record->state == HAPAX_STATE_CLAIMED));
+	assert(((bits & MORE_TTL) != 0) == (profile->ttl_ms == 0));
+	assert(!(head & HX_HEAD_RESULT) || ret_record->state == HAPAX_STATE_DONE);
 	read_more(&part, base, bits, ret_record);
+	assert(ret_record->first_seen_ms <= ret_record->changed_ms);
+	assert(ret_record->ttl_ms > 0);
 	if (head & HX_HEAD_RESULT)
 		(void)read_result(&part, &ret_record->result, &elsewhere);
 }
@@ -574,6 +634,7 @@ void hx_packed_read_key(
 	ret_key->encoding = (uint8_t)hx_packed_encoding(head);
 	ret_key->size = (uint16_t)key.size;
 	ret_key->data = key.data;
+	hx_packed_key_assert(ret_key);
 }
 
 struct hx_scope *hx_packed_scope(const unsigned char *at, struct hx_profile_table *profiles)
@@ -583,6 +644,7 @@ struct hx_scope *hx_packed_scope(const unsigned char *at, struct hx_profile_tabl
 
 void hx_packed_set_dead(unsigned char *at)
 {
+	assert(!hx_packed_is_dead(at));
 	head_set(at, HX_HEAD_DEAD);
 }
 
@@ -596,6 +658,7 @@ unsigned hx_packed_use(const unsigned char *at)
 /* A hit writes only if it must: a cache line that all threads read stays shared. */
 void hx_packed_raise_use(unsigned char *at, unsigned use)
 {
+	assert(use <= 2);
 	if (hx_packed_use(at) < use)
 		head_set(at, use == 2 ? HX_HEAD_HIT | HX_HEAD_FRESH : HX_HEAD_FRESH);
 }

@@ -9,6 +9,7 @@
 #ifndef HX_STORE_INDEX_PACKED_KEY_H
 #define HX_STORE_INDEX_PACKED_KEY_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -34,6 +35,9 @@ struct hx_packed_key {
 	const unsigned char *data;
 	unsigned char packed[HX_KEY_TEXT_SIZE / 2]; /* data points here unless the key is raw */
 };
+
+/* What every key promises, whether it was made of text or read from a record. */
+void hx_packed_key_assert(const struct hx_packed_key *key);
 
 /* Keys that are not UUIDs. */
 void hx_packed_key_init_other(struct hx_packed_key *packed, struct hapax_bytes key);
@@ -77,6 +81,8 @@ static inline size_t hx_packed_key_part_size(const struct hx_packed_key *key)
 /* Write that part; returns its end. */
 static inline unsigned char *hx_packed_key_write(unsigned char *at, const struct hx_packed_key *key)
 {
+	unsigned char *begin = at;
+
 	/* A constant size compiles to two moves instead of a call. */
 	if (key->encoding == HX_KEY_UUID) {
 		memcpy(at, key->data, HX_UUID_SIZE);
@@ -89,7 +95,9 @@ static inline unsigned char *hx_packed_key_write(unsigned char *at, const struct
 		at += sizeof(key->size);
 	}
 	memcpy(at, key->data, key->size);
-	return at + key->size;
+	at += key->size;
+	assert((size_t)(at - begin) == hx_packed_key_part_size(key));
+	return at;
 }
 
 #endif

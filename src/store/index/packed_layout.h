@@ -10,12 +10,14 @@
 #ifndef HX_STORE_INDEX_PACKED_LAYOUT_H
 #define HX_STORE_INDEX_PACKED_LAYOUT_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/limits.h"
 #include "store/index/packed_key.h"
 #include "store/index/profile.h"
 
@@ -37,6 +39,7 @@ enum hx_head {
 	HX_HEAD_DEAD = 1 << 11,  /* changes after publication */
 	HX_HEAD_FRESH = 1 << 12, /* changes after publication */
 	HX_HEAD_HIT = 1 << 13,   /* changes after publication */
+	HX_HEAD_CHANGES = HX_HEAD_DEAD | HX_HEAD_FRESH | HX_HEAD_HIT,
 };
 
 enum {
@@ -114,9 +117,12 @@ static inline struct hapax_bytes hx_packed_next_key(const unsigned char **at, un
 
 	if (encoding == HX_KEY_HEX) {
 		size = *(*at)++;
+		assert(size <= HX_KEY_TEXT_SIZE / 2);
 	} else if (encoding == HX_KEY_RAW) {
 		size = hx_packed_load16(*at);
 		*at += sizeof(uint16_t);
+		assert(size >= 1);
+		assert(size <= HX_KEY_SIZE_MAX);
 	}
 	key = hx_bytes(*at, size);
 	*at += size;
