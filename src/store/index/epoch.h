@@ -11,6 +11,7 @@
 #ifndef HX_STORE_INDEX_EPOCH_H
 #define HX_STORE_INDEX_EPOCH_H
 
+#include <assert.h>
 #include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -31,6 +32,7 @@ struct hx_epoch {
 
 static inline void hx_epoch_init(struct hx_epoch *epoch)
 {
+	assert((uintptr_t)epoch % alignof(struct hx_epoch) == 0);
 	atomic_init(&epoch->now, 1);
 	for (size_t i = 0; i < HX_EPOCH_SEATS; i++)
 		atomic_init(&epoch->seats[i].since, 0);
@@ -63,18 +65,25 @@ static inline unsigned hx_epoch_enter(struct hx_epoch *epoch)
 
 static inline void hx_epoch_leave(struct hx_epoch *epoch, unsigned seat)
 {
+	/* Left once only: the seat may be another reader's by now. */
+	assert(atomic_load_explicit(&epoch->seats[seat].since, memory_order_relaxed) != 0);
 	atomic_store_explicit(&epoch->seats[seat].since, 0, memory_order_release);
 }
 
 /* The stamp for memory made unreachable before this call. */
 static inline uint64_t hx_epoch_retire(struct hx_epoch *epoch)
 {
-	return atomic_fetch_add_explicit(&epoch->now, 1, memory_order_seq_cst);
+	uint64_t stamp = atomic_fetch_add_explicit(&epoch->now, 1, memory_order_seq_cst);
+
+	assert(stamp != 0);
+	return stamp;
 }
 
 /* Has every reader left that was inside when stamp was issued? */
 static inline bool hx_epoch_is_past(struct hx_epoch *epoch, uint64_t stamp)
 {
+	/* Readers that enter from now on have a later time than stamp. */
+	assert(stamp < atomic_load_explicit(&epoch->now, memory_order_relaxed));
 	for (size_t i = 0; i < HX_EPOCH_SEATS; i++) {
 		uint64_t since = atomic_load_explicit(&epoch->seats[i].since, memory_order_seq_cst);
 

@@ -39,7 +39,9 @@ enum hapax_status hx_arena_init(struct hx_arena *arena, uint64_t bytes, struct h
 {
 	uint64_t chunks = bytes / HX_CHUNK_SIZE;
 
-	assert(chunks >= 2 && chunks <= UINT32_MAX / PLACES_PER_CHUNK + 1);
+	assert(chunks >= 2);
+	assert(chunks <= UINT32_MAX / PLACES_PER_CHUNK + 1);
+	assert(bytes % HX_CHUNK_SIZE == 0);
 	memset(arena, 0, sizeof(*arena));
 	arena->chunk_count_max = (uint32_t)chunks;
 	arena->chunk_count = 1;
@@ -51,14 +53,81 @@ enum hapax_status hx_arena_init(struct hx_arena *arena, uint64_t bytes, struct h
 	arena->chunks = hx_alloc_pages_reserve(arena->chunks_bytes);
 	if (arena->memory == NULL || arena->chunks == NULL ||
 	    hx_alloc_pages_commit(arena->chunks, HX_PAGES_STEP, 0) != 0) {
+		/* Nothing to add up: the table of chunks may be missing. */
+		arena->chunk_count = 0;
 		hx_arena_done(arena);
 		return HAPAX_ERR_NO_MEMORY;
 	}
+	hx_arena_assert(arena);
 	return HAPAX_OK;
+}
+
+/* What holds for every chunk that was ever taken. */
+static void chunk_assert(const struct hx_arena *arena, uint32_t number)
+{
+	const struct hx_chunk *chunk = &arena->chunks[number];
+
+	assert(number >= 1);
+	assert(number < arena->chunk_count);
+	assert(chunk->state <= HX_CHUNK_TAIL);
+	assert(chunk->class_ < HX_CLASS_COUNT);
+	if (chunk->state != HX_CHUNK_OPEN && chunk->state != HX_CHUNK_SEALED)
+		return;
+	assert(chunk->run >= 1);
+	assert(chunk->run <= arena->chunk_count - number);
+	assert(chunk->live <= chunk->used);
+	assert(chunk->used <= (uint64_t)chunk->run * HX_CHUNK_SIZE);
+	/* Only a large record has more than one chunk, and it fills them alone. */
+	assert(chunk->run == 1 || chunk->class_ == HX_CLASS_LARGE);
+	/* A class fills its open chunk; a run is sealed before its record is published. */
+	assert(chunk->state == HX_CHUNK_SEALED || chunk->run > 1 ||
+	       arena->open[chunk->class_] == number);
+}
+
+void hx_arena_assert(const struct hx_arena *arena)
+{
+	assert(arena->chunk_count >= 1);
+	assert(arena->chunk_count <= arena->committed_count);
+	assert(arena->committed_count <= arena->chunk_count_max);
+	assert(arena->live_bytes <= arena->used_bytes);
+	assert(arena->used_bytes <= (uint64_t)(arena->chunk_count - 1) * HX_CHUNK_SIZE);
+	assert(arena->free_count < arena->chunk_count);
+	assert((arena->free_first == 0) == (arena->free_count == 0));
+	assert((arena->retired_first == 0) == (arena->retired_last == 0));
+	assert(arena->retired_last == 0 || arena->chunks[arena->retired_last].next == 0);
+	for (unsigned i = 0; i < HX_CLASS_COUNT; i++) {
+		assert(arena->open[i] < arena->chunk_count);
+		assert(arena->open[i] == 0 || arena->chunks[arena->open[i]].state == HX_CHUNK_OPEN);
+		assert(arena->open[i] == 0 || arena->chunks[arena->open[i]].class_ == i);
+	}
+}
+
+void hx_arena_assert_chunks(const struct hx_arena *arena)
+{
+	uint64_t used = 0, live = 0;
+	uint32_t free_count = 0;
+
+	hx_arena_assert(arena);
+	for (uint32_t i = 1; i < arena->chunk_count; i++) {
+		const struct hx_chunk *chunk = &arena->chunks[i];
+
+		chunk_assert(arena, i);
+		free_count += chunk->state == HX_CHUNK_FREE;
+		if (chunk->state != HX_CHUNK_OPEN && chunk->state != HX_CHUNK_SEALED)
+			continue;
+		used += chunk->used;
+		live += chunk->live;
+		assert(chunk->live != 0 || chunk->state == HX_CHUNK_OPEN);
+	}
+	assert(used == arena->used_bytes);
+	assert(live == arena->live_bytes);
+	assert(free_count == arena->free_count);
 }
 
 void hx_arena_done(struct hx_arena *arena)
 {
+	if (arena->chunk_count != 0)
+		hx_arena_assert_chunks(arena);
 	if (arena->memory != NULL)
 		hx_alloc_pages_release(arena->memory, arena->memory_bytes);
 	if (arena->chunks != NULL)
@@ -102,9 +171,15 @@ static void chunk_free(struct hx_arena *arena, uint32_t number)
 {
 	uint32_t run = arena->chunks[number].run;
 
+	assert(number >= 1);
+	assert(run >= 1);
+	assert(run <= arena->chunk_count - number);
+	assert(arena->chunks[number].live == 0);
 	for (uint32_t i = number; i < number + run; i++) {
 		struct hx_chunk *chunk = &arena->chunks[i];
 
+		/* A sealed one would be given to a second record while the first is read. */
+		assert(chunk->state == (i == number ? HX_CHUNK_RETIRED : HX_CHUNK_TAIL));
 		if (arena->free_count >= FREE_KEPT_MAX)
 			hx_alloc_pages_discard(
 				arena->memory + (uint64_t)i * HX_CHUNK_SIZE, HX_CHUNK_SIZE);
@@ -123,6 +198,8 @@ static void reclaim(struct hx_arena *arena)
 		uint32_t number = arena->retired_first;
 		struct hx_chunk *chunk = &arena->chunks[number];
 
+		assert(chunk->state == HX_CHUNK_RETIRED);
+		assert(chunk->next == 0 || chunk->stamp < arena->chunks[chunk->next].stamp);
 		if (!hx_epoch_is_past(arena->epoch, chunk->stamp))
 			return;
 		arena->retired_first = chunk->next;
@@ -136,7 +213,9 @@ static void chunk_retire(struct hx_arena *arena, uint32_t number)
 {
 	struct hx_chunk *chunk = &arena->chunks[number];
 
-	assert(chunk->state == HX_CHUNK_SEALED && chunk->live == 0);
+	assert(chunk->state == HX_CHUNK_SEALED);
+	assert(chunk->live == 0);
+	assert(chunk->used <= arena->used_bytes - arena->live_bytes);
 	chunk->state = HX_CHUNK_RETIRED;
 	chunk->stamp = hx_epoch_retire(arena->epoch);
 	chunk->next = 0;
@@ -166,6 +245,9 @@ static bool chunk_commit(struct hx_arena *arena, uint32_t number)
 		flags = HX_PAGES_HUGE;
 	}
 	assert(first == arena->committed_count);
+	assert(first + count <= arena->chunk_count_max);
+	/* A huge page begins at its own multiple, or the kernel has no use for it. */
+	assert(count == 1 || first % CHUNKS_PER_HUGE == 0);
 	if (hx_alloc_pages_commit(
 		    arena->memory + (uint64_t)first * HX_CHUNK_SIZE,
 		    (uint64_t)count * HX_CHUNK_SIZE, flags) != 0)
@@ -193,6 +275,7 @@ size_t hx_arena_commit_ahead(struct hx_arena *arena, struct hx_ahead_pages *ret_
 	       arena->committed_count < arena->chunk_count_max &&
 	       chunk_commit(arena, arena->committed_count))
 		;
+	assert(first <= arena->committed_count);
 	ret_pages->at = arena->memory + (uint64_t)first * HX_CHUNK_SIZE;
 	ret_pages->bytes = (size_t)(arena->committed_count - first) * HX_CHUNK_SIZE;
 	return arena->committed_count != first;
@@ -200,6 +283,7 @@ size_t hx_arena_commit_ahead(struct hx_arena *arena, struct hx_ahead_pages *ret_
 
 void hx_arena_settle(struct hx_arena *arena)
 {
+	hx_arena_assert(arena);
 	if (arena->chunk_count < arena->committed_count)
 		hx_alloc_pages_discard(
 			arena->memory + (uint64_t)arena->chunk_count * HX_CHUNK_SIZE,
@@ -212,6 +296,7 @@ static bool chunk_table_commit(struct hx_arena *arena, uint32_t number)
 	uint64_t end = (uint64_t)(number + 1) * sizeof(struct hx_chunk);
 	uint64_t step = end - end % HX_PAGES_STEP;
 
+	assert(end <= arena->chunks_bytes);
 	/* The entry that crosses into a new step commits that step. */
 	if (end % HX_PAGES_STEP >= sizeof(struct hx_chunk) || step == 0)
 		return true;
@@ -223,6 +308,8 @@ static uint32_t take_fresh(struct hx_arena *arena, uint32_t run)
 {
 	uint32_t first = arena->chunk_count;
 
+	assert(run >= 1);
+	assert(first <= arena->chunk_count_max);
 	arena->failure = HAPAX_ERR_LIMIT;
 	if (run > arena->chunk_count_max - first)
 		return 0;
@@ -232,6 +319,7 @@ static uint32_t take_fresh(struct hx_arena *arena, uint32_t run)
 			return 0;
 	}
 	arena->chunk_count += run;
+	assert(arena->chunk_count <= arena->committed_count);
 	return first;
 }
 
@@ -241,6 +329,8 @@ static uint32_t take_free(struct hx_arena *arena)
 
 	if (number == 0)
 		return 0;
+	assert(arena->chunks[number].state == HX_CHUNK_FREE);
+	assert(arena->free_count > 0);
 	arena->free_first = arena->chunks[number].next;
 	arena->free_count--;
 	return number;
@@ -262,15 +352,21 @@ static uint32_t find_free_run(const struct hx_arena *arena, uint32_t run)
 static void unlink_free_run(struct hx_arena *arena, uint32_t first, uint32_t run)
 {
 	uint32_t *link = &arena->free_first;
+	uint32_t unlinked = 0;
 
 	while (*link != 0) {
 		uint32_t number = *link;
 
-		if (number >= first && number < first + run)
+		assert(arena->chunks[number].state == HX_CHUNK_FREE);
+		if (number >= first && number < first + run) {
 			*link = arena->chunks[number].next;
-		else
+			unlinked++;
+		} else {
 			link = &arena->chunks[number].next;
+		}
 	}
+	assert(unlinked == run);
+	assert(arena->free_count >= run);
 	arena->free_count -= run;
 }
 
@@ -289,6 +385,10 @@ static void chunk_begin(
 {
 	struct hx_chunk *chunk = &arena->chunks[number];
 
+	assert(number >= 1);
+	assert(number + run <= arena->chunk_count);
+	assert(chunk->state == HX_CHUNK_FREE);
+	assert(run == 1 || class_ == HX_CLASS_LARGE);
 	chunk->base.ms = now_ms;
 	chunk->base.token = token;
 	chunk->due_ms = HAPAX_TIME_NEVER;
@@ -298,8 +398,10 @@ static void chunk_begin(
 	chunk->run = run;
 	chunk->state = HX_CHUNK_OPEN;
 	chunk->class_ = (uint8_t)class_;
-	for (uint32_t i = number + 1; i < number + run; i++)
+	for (uint32_t i = number + 1; i < number + run; i++) {
+		assert(arena->chunks[i].state == HX_CHUNK_FREE);
 		arena->chunks[i].state = HX_CHUNK_TAIL;
+	}
 }
 
 static void seal(struct hx_arena *arena, uint32_t number)
@@ -307,6 +409,8 @@ static void seal(struct hx_arena *arena, uint32_t number)
 	struct hx_chunk *chunk = &arena->chunks[number];
 
 	assert(chunk->state == HX_CHUNK_OPEN);
+	/* A chunk is opened for a record that fits: none is sealed empty. */
+	assert(chunk->used > 0);
 	chunk->state = HX_CHUNK_SEALED;
 	if (chunk->live == 0)
 		chunk_retire(arena, number);
@@ -318,6 +422,7 @@ static uint32_t open_next(
 {
 	uint32_t number;
 
+	hx_arena_assert(arena);
 	reclaim(arena);
 	number = take_free(arena);
 	if (number == 0)
@@ -328,6 +433,7 @@ static uint32_t open_next(
 		seal(arena, arena->open[class_]);
 	chunk_begin(arena, number, 1, class_, now_ms, token);
 	arena->open[class_] = number;
+	hx_arena_assert(arena);
 	if (arena->ahead != NULL)
 		hx_ahead_ask(arena->ahead);
 	return number;
@@ -340,6 +446,8 @@ static uint32_t open_run(
 {
 	uint32_t number;
 
+	hx_arena_assert(arena);
+	assert(run >= 1);
 	reclaim(arena);
 	number = take_free_run(arena, run);
 	if (number == 0)
@@ -363,6 +471,7 @@ static uint32_t chunk_grow(struct hx_arena *arena, uint32_t number, uint32_t siz
 
 	chunk->used += size;
 	chunk->live += size;
+	assert(chunk->used <= HX_CHUNK_SIZE || chunk->run > 1);
 	arena->used_bytes += size;
 	arena->live_bytes += size;
 	if (due_ms < chunk->due_ms)
@@ -375,10 +484,31 @@ static uint32_t append(
 	const struct hapax_record *record, const struct hx_elsewhere *elsewhere,
 	const struct hx_packed_key *key, uint32_t profile_id)
 {
+	assert(arena->chunks[number].state == HX_CHUNK_OPEN);
+	assert(hx_arena_room(shape.size) >= shape.size);
+	assert(hx_arena_room(shape.size) <=
+	       (uint64_t)arena->chunks[number].run * HX_CHUNK_SIZE - arena->chunks[number].used);
 	hx_packed_write(
 		chunk_end(arena, number), record, elsewhere, key, &arena->chunks[number].base,
 		profile_id, shape);
 	return chunk_grow(arena, number, hx_arena_room(shape.size), hx_arena_due(record));
+}
+
+/* A chunk is opened only for a mark that will fit. Apart, so that it costs no mark a register. */
+__attribute__((noinline)) static uint32_t open_for_mark(
+	struct hx_arena *arena, const struct hx_packed_key *key, const struct hx_packed_mark *mark,
+	enum hx_expiry_class class_, int64_t now_ms)
+{
+	const struct hx_packed_base fresh = {now_ms, mark->token};
+	uint32_t number;
+
+	assert(mark->token != 0);
+	if (hx_packed_mark_size(key, mark, &fresh) == 0)
+		return 0;
+	number = open_next(arena, class_, now_ms, mark->token);
+	assert(number == 0 || arena->chunks[number].base.ms == fresh.ms);
+	assert(number == 0 || arena->chunks[number].base.token == fresh.token);
+	return number;
 }
 
 uint32_t hx_arena_write_mark(
@@ -392,13 +522,10 @@ uint32_t hx_arena_write_mark(
 	if (number != 0)
 		size = hx_packed_mark_size(key, mark, &arena->chunks[number].base);
 	if (size == 0 || size > HX_CHUNK_SIZE - arena->chunks[number].used) {
-		const struct hx_packed_base fresh = {now_ms, mark->token};
-
-		/* A chunk is opened only for a mark that will fit. */
-		size = hx_packed_mark_size(key, mark, &fresh);
-		number = size != 0 ? open_next(arena, class_, now_ms, mark->token) : 0;
+		number = open_for_mark(arena, key, mark, class_, now_ms);
 		if (number == 0)
 			return 0;
+		size = hx_packed_mark_size(key, mark, &arena->chunks[number].base);
 	}
 	hx_packed_write_mark(chunk_end(arena, number), key, mark, &arena->chunks[number].base);
 	return chunk_grow(arena, number, (uint32_t)size, mark->expires_ms);
@@ -436,6 +563,8 @@ static uint32_t write_large(
 		return 0;
 	place = append(arena, number, shape, record, elsewhere, key, profile_id);
 	seal(arena, number);
+	chunk_assert(arena, number);
+	assert(hx_arena_chunk_of(place) == number);
 	return place;
 }
 
@@ -471,7 +600,13 @@ void hx_arena_kill(struct hx_arena *arena, uint32_t place)
 	unsigned char *at = hx_arena_at(arena, place);
 	uint32_t size = hx_arena_room_at(at);
 
-	assert(!hx_packed_is_dead(at) && chunk->live >= size);
+	chunk_assert(arena, number);
+	assert(chunk->state == HX_CHUNK_OPEN || chunk->state == HX_CHUNK_SEALED);
+	assert(!hx_packed_is_dead(at));
+	assert(chunk->live >= size);
+	assert(arena->live_bytes >= size);
+	/* The record ends within what was filled. */
+	assert(size <= chunk->used);
 	hx_packed_set_dead(at);
 	chunk->live -= size;
 	arena->live_bytes -= size;

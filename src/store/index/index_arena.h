@@ -14,6 +14,7 @@
 #ifndef HX_STORE_INDEX_INDEX_ARENA_H
 #define HX_STORE_INDEX_INDEX_ARENA_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -82,6 +83,12 @@ struct hx_arena {
 	struct hx_ahead *ahead; /* NULL: memory is touched when it is needed */
 };
 
+/* What holds whenever the shard's lock is free. Locks: as above. */
+void hx_arena_assert(const struct hx_arena *arena);
+
+/* The same, and that every chunk adds up. This walks over all chunks. */
+void hx_arena_assert_chunks(const struct hx_arena *arena);
+
 /* The address space that an arena of this many bytes reserves. */
 uint64_t hx_arena_address_bytes(uint64_t bytes);
 
@@ -122,7 +129,10 @@ static inline uint32_t hx_arena_room(size_t size)
 /* The same for the record at at: the next one begins behind it. */
 static inline uint32_t hx_arena_room_at(const unsigned char *at)
 {
-	return hx_arena_room(hx_packed_read_size(at));
+	size_t size = hx_packed_read_size(at);
+
+	assert(size % HX_PLACE_UNIT == 0);
+	return hx_arena_room(size);
 }
 
 enum hx_expiry_class hx_arena_class(const struct hapax_record *record, int64_t now_ms);

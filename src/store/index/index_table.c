@@ -25,6 +25,7 @@ enum {
 
 static uint64_t round_up(uint64_t bytes, uint64_t step)
 {
+	assert(bytes <= UINT64_MAX - step);
 	return (bytes + step - 1) / step * step;
 }
 
@@ -35,6 +36,8 @@ static bool commit(void *memory, uint64_t bytes, uint64_t reserved, uint64_t *co
 	unsigned flags = *committed >= HUGE_FROM_BYTES ? HX_PAGES_HUGE : 0;
 	uint64_t end;
 
+	assert(*committed <= reserved);
+	assert(*committed % step == 0);
 	if (bytes <= *committed)
 		return true;
 	end = round_up(bytes, step);
@@ -42,6 +45,8 @@ static bool commit(void *memory, uint64_t bytes, uint64_t reserved, uint64_t *co
 	    hx_alloc_pages_commit((unsigned char *)memory + *committed, end - *committed, flags) !=
 		    0)
 		return false;
+	assert(end >= bytes);
+	assert(end > *committed);
 	*committed = end;
 	return true;
 }
@@ -81,11 +86,52 @@ enum hapax_status hx_table_init(struct hx_table *table, uint64_t records_max, ui
 	}
 	table->overflow_count = 1;
 	atomic_store_explicit(&table->bucket_count, buckets, memory_order_release);
+	hx_table_assert(table);
 	return HAPAX_OK;
+}
+
+void hx_table_assert(const struct hx_table *table)
+{
+	uint64_t buckets = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
+
+	assert(buckets >= 1);
+	assert(buckets * sizeof(struct hx_bucket) <= table->buckets_committed);
+	assert(table->buckets_committed <= table->buckets_bytes);
+	assert(table->overflow_count >= 1);
+	assert(table->overflow_count <= HX_OVERFLOW_MASK + 1);
+	/* Number 0 is never used: until another one is, no memory is committed. */
+	assert(table->overflow_count == 1 ||
+	       table->overflow_count * sizeof(struct hx_overflow) <= table->overflow_committed);
+	assert(table->overflow_committed <= table->overflow_bytes);
+	assert(table->overflow_spare < table->overflow_count);
+	assert((table->overflow_free == 0) == (table->overflow_spare == 0));
+	assert(table->overflow_free < table->overflow_count);
+	assert(table->slot_count <= buckets * HX_BUCKET_SLOTS +
+		       (uint64_t)(table->overflow_count - 1 - table->overflow_spare) *
+			       HX_OVERFLOW_SLOTS);
+	assert(!hx_table_is_begun(table));
+}
+
+/* The list of free overflow buckets is as long as it should be. */
+static void free_list_assert(const struct hx_table *table)
+{
+	uint32_t length = 0;
+
+	for (uint32_t number = table->overflow_free; number != 0; length++) {
+		assert(number < table->overflow_count);
+		assert(length < table->overflow_spare);
+		number = hx_overflow_next(&table->overflow[number]);
+	}
+	assert(length == table->overflow_spare);
 }
 
 void hx_table_done(struct hx_table *table)
 {
+	/* Without a bucket it was never opened. */
+	if (atomic_load_explicit(&table->bucket_count, memory_order_relaxed) != 0) {
+		hx_table_assert(table);
+		free_list_assert(table);
+	}
 	if (table->buckets != NULL)
 		hx_alloc_pages_release(table->buckets, table->buckets_bytes);
 	if (table->overflow != NULL)
@@ -106,6 +152,7 @@ void hx_table_expect(struct hx_table *table, uint64_t records)
 	uint64_t bytes = count * sizeof(struct hx_bucket);
 	uint64_t small = bytes < HUGE_FROM_BYTES ? bytes : HUGE_FROM_BYTES;
 
+	hx_table_assert(table);
 	assert(table->slot_count == 0);
 	if (count <= atomic_load_explicit(&table->bucket_count, memory_order_relaxed) ||
 	    bytes > table->buckets_bytes ||
@@ -122,6 +169,8 @@ static size_t commit_ahead(
 {
 	uint64_t before = *committed;
 
+	assert(used <= before || before == 0);
+	assert(before <= reserved);
 	if (before < HUGE_FROM_BYTES || before - used >= HX_PAGES_HUGE_SIZE / 2 ||
 	    !commit(memory, before + HX_PAGES_HUGE_SIZE, reserved, committed))
 		return 0;
@@ -171,6 +220,7 @@ static void bucket_set_next(struct hx_bucket *bucket, uint32_t number)
 {
 	uint32_t next = atomic_load_explicit(&bucket->next, memory_order_relaxed);
 
+	assert(number <= HX_OVERFLOW_MASK);
 	next = (next & ~(uint32_t)HX_OVERFLOW_MASK) | number;
 	atomic_store_explicit(&bucket->next, next, memory_order_release);
 }
@@ -187,6 +237,8 @@ static uint32_t take_overflow(struct hx_table *table)
 	uint32_t number = table->overflow_free;
 
 	assert(number != 0);
+	assert(number < table->overflow_count);
+	assert(table->overflow_spare > 0);
 	table->overflow_free = hx_overflow_next(&table->overflow[number]);
 	table->overflow_spare--;
 	overflow_set_next(&table->overflow[number], 0);
@@ -197,6 +249,9 @@ static void give_overflow(struct hx_table *table, uint32_t number)
 {
 	struct hx_overflow *overflow = &table->overflow[number];
 
+	assert(number != 0);
+	assert(number < table->overflow_count);
+	assert(table->overflow_spare < table->overflow_count - 1);
 	for (unsigned slot = 0; slot < HX_OVERFLOW_SLOTS; slot++)
 		set_place((struct slot_at){NULL, overflow, slot}, 0);
 	overflow_set_next(overflow, table->overflow_free);
@@ -208,6 +263,7 @@ static struct hx_bucket *chain_of(const struct hx_table *table, uint64_t hash)
 {
 	uint64_t count = atomic_load_explicit(&table->bucket_count, memory_order_relaxed);
 
+	assert(hx_table_bucket_of(hash, count) < count);
 	return &table->buckets[hx_table_bucket_of(hash, count)];
 }
 
@@ -253,7 +309,7 @@ void hx_table_insert_overflow(
 	bucket_add_filter(bucket, tag);
 	atomic_store_explicit(
 		&at.overflow->tags,
-		hx_ordering_queue_set(
+		hx_bucket_set_lane(
 			atomic_load_explicit(&at.overflow->tags, memory_order_relaxed), at.slot,
 			tag),
 		memory_order_release);
@@ -265,7 +321,9 @@ static void change(struct hx_table *table, uint64_t hash, uint32_t old, uint32_t
 	struct slot_at at = {NULL, NULL, 0};
 	bool is_found = chain_find(table, chain_of(table, hash), old, &at);
 
-	assert(is_found && old != 0);
+	assert(old != 0);
+	assert(is_found);
+	assert(hx_table_is_begun(table));
 	(void)is_found;
 	set_place(at, place);
 }
@@ -273,11 +331,13 @@ static void change(struct hx_table *table, uint64_t hash, uint32_t old, uint32_t
 void hx_table_replace(struct hx_table *table, uint64_t hash, uint32_t old, uint32_t place)
 {
 	assert(place != 0);
+	assert(place != old);
 	change(table, hash, old, place);
 }
 
 void hx_table_remove(struct hx_table *table, uint64_t hash, uint32_t place)
 {
+	assert(table->slot_count > 0);
 	change(table, hash, place, 0);
 	table->slot_count--;
 }
@@ -294,6 +354,7 @@ struct chain {
 /* Add the slot unless it is empty. */
 static void chain_add(struct chain *chain, uint32_t place, uint16_t tag)
 {
+	assert(chain->count < HX_CHAIN_SLOTS_MAX);
 	chain->places[chain->count] = place;
 	chain->tags[chain->count] = tag;
 	chain->count += place != 0;
@@ -406,6 +467,11 @@ static void split(struct hx_table *table, hx_table_rehash_fn *rehash, void *cont
 	struct chain up;
 	size_t stay = 0;
 
+	assert(low < high);
+	assert((count + 1) * sizeof(struct hx_bucket) <= table->buckets_committed);
+	/* The new bucket was never used: its slots are empty, and it has no chain. */
+	assert(atomic_load_explicit(&high->next, memory_order_relaxed) == 0);
+	assert(hx_bucket_empty_slot(high) == 0);
 	if (!chain_read(table, low, &chain))
 		return;
 	up.count = 0;
@@ -422,6 +488,7 @@ static void split(struct hx_table *table, hx_table_rehash_fn *rehash, void *cont
 		chain.tags[stay] = tag;
 		stay += !is_up;
 	}
+	assert(stay + up.count == chain.count);
 	chain.count = stay;
 	hx_table_begin(table);
 	chain_cut(table, low);
@@ -438,6 +505,7 @@ static bool add_spare(struct hx_table *table)
 {
 	uint64_t end = ((uint64_t)table->overflow_count + 1) * sizeof(struct hx_overflow);
 
+	assert(table->overflow_count >= 1);
 	if (table->overflow_count > HX_OVERFLOW_MASK ||
 	    !commit(table->overflow, end, table->overflow_bytes, &table->overflow_committed))
 		return false;
@@ -467,6 +535,7 @@ enum hapax_status hx_table_grow(
 	    commit(table->buckets, (count + 1) * sizeof(struct hx_bucket), table->buckets_bytes,
 		   &table->buckets_committed))
 		split(table, rehash, context);
+	hx_table_assert(table);
 	return add_spares(table, inserts + 1) ? HAPAX_OK : HAPAX_ERR_NO_MEMORY;
 }
 
@@ -475,6 +544,7 @@ size_t hx_table_places(
 {
 	struct chain chain;
 
+	assert(bucket < atomic_load_explicit(&table->bucket_count, memory_order_relaxed));
 	if (!chain_read(table, &table->buckets[bucket], &chain))
 		return 0;
 	memcpy(ret_places, chain.places, chain.count * sizeof(*ret_places));

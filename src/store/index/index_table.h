@@ -95,6 +95,9 @@ void hx_table_done(struct hx_table *table);
  */
 void hx_table_expect(struct hx_table *table, uint64_t records);
 
+/* What holds whenever the shard's lock is free. Locks: the shard's. */
+void hx_table_assert(const struct hx_table *table);
+
 /* The bytes that buckets take. */
 uint64_t hx_table_bytes(const struct hx_table *table);
 
@@ -229,6 +232,7 @@ static inline void hx_table_begin(struct hx_table *table)
 {
 	uint64_t sequence = atomic_load_explicit(&table->sequence, memory_order_relaxed);
 
+	assert((sequence & 1) == 0);
 	atomic_store_explicit(&table->sequence, sequence + 1, memory_order_relaxed);
 }
 
@@ -236,7 +240,14 @@ static inline void hx_table_end(struct hx_table *table)
 {
 	uint64_t sequence = atomic_load_explicit(&table->sequence, memory_order_relaxed);
 
+	assert((sequence & 1) == 1);
 	atomic_store_explicit(&table->sequence, sequence + 1, memory_order_release);
+}
+
+/* Between begin and end? */
+static inline bool hx_table_is_begun(const struct hx_table *table)
+{
+	return atomic_load_explicit(&table->sequence, memory_order_relaxed) & 1;
 }
 
 /*
@@ -293,26 +304,28 @@ static inline unsigned hx_bucket_empty_slot(const struct hx_bucket *bucket)
 }
 
 /* word with a different tag in one of its lanes. */
-static inline uint64_t hx_ordering_queue_set(uint64_t word, unsigned lane, uint16_t tag)
+static inline uint64_t hx_bucket_set_lane(uint64_t word, unsigned lane, uint16_t tag)
 {
 	unsigned shift = lane * 16;
 
+	assert(lane < 4);
 	return (word & ~(UINT64_C(0xffff) << shift)) | (uint64_t)tag << shift;
 }
 
 static inline void hx_bucket_set_tag(struct hx_bucket *bucket, unsigned slot, uint16_t tag)
 {
+	assert(slot < HX_BUCKET_SLOTS);
 	if (slot < 8) {
 		uint64_t word = atomic_load_explicit(&bucket->tags[slot / 4], memory_order_relaxed);
 
 		atomic_store_explicit(
-			&bucket->tags[slot / 4], hx_ordering_queue_set(word, slot % 4, tag),
+			&bucket->tags[slot / 4], hx_bucket_set_lane(word, slot % 4, tag),
 			memory_order_release);
 	} else {
 		uint64_t word = atomic_load_explicit(&bucket->tags_last, memory_order_relaxed);
 
 		atomic_store_explicit(
-			&bucket->tags_last, (uint32_t)hx_ordering_queue_set(word, slot % 4, tag),
+			&bucket->tags_last, (uint32_t)hx_bucket_set_lane(word, slot % 4, tag),
 			memory_order_release);
 	}
 }
@@ -329,6 +342,7 @@ static inline void hx_table_insert(struct hx_table *table, uint64_t hash, uint32
 	unsigned slot = hx_bucket_empty_slot(bucket);
 
 	assert(place != 0);
+	assert(hx_table_is_begun(table));
 	if (slot < HX_BUCKET_SLOTS) {
 		hx_bucket_set_tag(bucket, slot, hx_table_tag(hash));
 		atomic_store_explicit(&bucket->places[slot], place, memory_order_release);

@@ -637,6 +637,13 @@ void hx_packed_read_key(
 	hx_packed_key_assert(ret_key);
 }
 
+bool hx_packed_other_matches(const unsigned char *part, const struct hx_packed_key *key)
+{
+	struct hapax_bytes stored = hx_packed_next_key(&part, key->encoding);
+
+	return stored.size == key->size && memcmp(stored.data, key->data, key->size) == 0;
+}
+
 struct hx_scope *hx_packed_scope(const unsigned char *at, struct hx_profile_table *profiles)
 {
 	return hx_profile_get(profiles, hx_packed_profile(at, hx_packed_head(at)))->scope;

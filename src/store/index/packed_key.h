@@ -72,10 +72,9 @@ static inline uint64_t hx_packed_key_hash(
 /* The size of a key in a record: its bytes, and their size unless the encoding implies it. */
 static inline size_t hx_packed_key_part_size(const struct hx_packed_key *key)
 {
-	return key->size +
-		(key->encoding == HX_KEY_UUID          ? 0u
-			 : key->encoding == HX_KEY_HEX ? 1u
-						       : 2u);
+	if (key->encoding == HX_KEY_UUID)
+		return HX_UUID_SIZE;
+	return key->size + (key->encoding == HX_KEY_HEX ? 1u : 2u);
 }
 
 /* Write that part; returns its end. */

@@ -129,13 +129,15 @@ static inline struct hapax_bytes hx_packed_next_key(const unsigned char **at, un
 	return key;
 }
 
+/* The same as the end of hx_packed_key_matches(), for a key that is not a UUID. */
+bool hx_packed_other_matches(const unsigned char *part, const struct hx_packed_key *key);
+
 /* Is this the record of key? */
 static inline bool hx_packed_key_matches(
 	const unsigned char *at, struct hx_profile_table *profiles, const struct hx_packed_key *key)
 {
 	uint16_t head = hx_packed_head(at);
 	const unsigned char *part = hx_packed_parts(at, head);
-	struct hapax_bytes stored;
 
 	if (hx_packed_encoding(head) != key->encoding ||
 	    hx_profile_get(profiles, hx_packed_profile(at, head))->scope_id != key->scope_id)
@@ -144,8 +146,7 @@ static inline bool hx_packed_key_matches(
 	if (key->encoding == HX_KEY_UUID)
 		return hx_packed_load64(part) == hx_packed_load64(key->data) &&
 			hx_packed_load64(part + 8) == hx_packed_load64(key->data + 8);
-	stored = hx_packed_next_key(&part, key->encoding);
-	return stored.size == key->size && memcmp(stored.data, key->data, key->size) == 0;
+	return hx_packed_other_matches(part, key);
 }
 
 static inline enum hapax_state hx_packed_state(const unsigned char *at)

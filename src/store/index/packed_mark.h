@@ -39,7 +39,6 @@ static inline size_t hx_packed_mark_size(
 	int64_t token = hx_packed_difference((int64_t)mark->token, (int64_t)base->token);
 	size_t size = HX_PACKED_NARROW_SIZE + hx_packed_key_part_size(key);
 
-	assert(mark->token != 0);
 	/* Without an expiry the time of the mark must be stored. */
 	if (mark->profile_id > UINT16_MAX || token < INT32_MIN || token > INT32_MAX ||
 	    expires < 0 || expires >= HX_PACKED_NEVER32 || mark->expires_ms == HAPAX_TIME_NEVER)
@@ -61,9 +60,7 @@ static inline void hx_packed_write_mark(
 	unsigned char *end;
 
 	assert(((uintptr_t)at & 1) == 0);
-	assert(hx_packed_sum(base->ms, expires) == mark->expires_ms);
 	assert(base->token + (uint64_t)(int64_t)token == mark->token);
-	assert(profile == mark->profile_id);
 	if (mark->fingerprint != NULL)
 		head |= HX_HEAD_PRINT;
 	/* No other thread sees these bytes yet, but the head is atomic for all. */

@@ -45,6 +45,8 @@ static uint32_t find(
 
 		if (number == 0)
 			return HX_PROFILE_NONE;
+		/* Counted before a slot named it. */
+		assert(number <= atomic_load_explicit(&table->count, memory_order_relaxed));
 		profile = hx_profile_get(table, number - 1);
 		if (profile->scope_id == scope_id && profile->ttl_ms == ttl_ms)
 			return number - 1;
@@ -55,6 +57,8 @@ static void slots_add(struct hx_profile_slots *slots, uint32_t id, uint32_t hash
 {
 	uint32_t i = hash & slots->mask;
 
+	/* At most half full, so that every search meets an empty slot. */
+	assert(id <= slots->mask / 2);
 	while (atomic_load_explicit(&slots->slot[i], memory_order_relaxed) != 0)
 		i = (i + 1) & slots->mask;
 	atomic_store_explicit(&slots->slot[i], id + 1, memory_order_release);
@@ -65,9 +69,32 @@ static struct hx_profile_slots *slots_new(uint32_t count)
 	struct hx_profile_slots *slots =
 		hx_alloc_zero(1, sizeof(*slots) + count * sizeof(slots->slot[0]));
 
+	assert(count >= SLOTS_MIN);
+	assert((count & (count - 1)) == 0);
 	if (slots != NULL)
 		slots->mask = count - 1;
 	return slots;
+}
+
+/* Locks: table->mutex held, or one thread. */
+static void profile_table_assert(const struct hx_profile_table *table)
+{
+	const struct hx_profile_slots *slots =
+		atomic_load_explicit(&table->slots, memory_order_relaxed);
+	uint32_t count = atomic_load_explicit(&table->count, memory_order_relaxed);
+
+	assert(slots != NULL);
+	assert((slots->mask & (slots->mask + 1)) == 0);
+	assert(slots->mask >= SLOTS_MIN - 1);
+	assert(count <= (slots->mask + 1) / 2);
+	assert(count < (1u << HX_PROFILE_BLOCKS) - 1);
+	/* Outgrown slots are smaller: readers that still search them end. */
+	assert(slots->older == NULL || slots->older->mask < slots->mask);
+	/* The last profile lies in a block that exists. */
+	assert(count == 0 ||
+	       atomic_load_explicit(
+		       &table->blocks[31u - (unsigned)__builtin_clz(count)],
+		       memory_order_relaxed) != NULL);
 }
 
 /* Locks: table->mutex held. */
@@ -94,6 +121,7 @@ static bool make_room(struct hx_profile_table *table, uint32_t id)
 
 		slots_add(larger, i, hash_of(profile->scope_id, profile->ttl_ms));
 	}
+	assert(larger->mask > slots->mask);
 	larger->older = slots;
 	atomic_store_explicit(&table->slots, larger, memory_order_release);
 	return true;
@@ -106,10 +134,13 @@ static uint32_t add(struct hx_profile_table *table, uint32_t scope_id, int64_t t
 	unsigned block = 31u - (unsigned)__builtin_clz(id + 1);
 	struct hx_profile *profile;
 
+	profile_table_assert(table);
+	assert(block < HX_PROFILE_BLOCKS);
 	if (!make_room(table, id))
 		return HX_PROFILE_NONE;
 	profile = &atomic_load_explicit(
 		&table->blocks[block], memory_order_relaxed)[id + 1 - (1u << block)];
+	assert(profile->scope == NULL);
 	profile->scope = hx_scope_table_get(table->scopes, scope_id);
 	profile->scope_id = scope_id;
 	profile->ttl_ms = ttl_ms;
@@ -117,6 +148,8 @@ static uint32_t add(struct hx_profile_table *table, uint32_t scope_id, int64_t t
 	slots_add(
 		atomic_load_explicit(&table->slots, memory_order_relaxed), id,
 		hash_of(scope_id, ttl_ms));
+	assert(hx_profile_get(table, id) == profile);
+	profile_table_assert(table);
 	return id;
 }
 
@@ -131,6 +164,7 @@ uint32_t hx_profile_intern(struct hx_profile_table *table, uint32_t scope_id, in
 	uint32_t id = find_now(table, scope_id, ttl_ms);
 
 	assert(ttl_ms > 0);
+	assert(scope_id < HX_SCOPES_MAX);
 	if (id != HX_PROFILE_NONE)
 		return id;
 	hx_mutex_lock(&table->mutex);
@@ -144,6 +178,7 @@ uint32_t hx_profile_intern(struct hx_profile_table *table, uint32_t scope_id, in
 			id = add(table, scope_id, 0);
 	}
 	hx_mutex_unlock(&table->mutex);
+	assert(id == HX_PROFILE_NONE || hx_profile_get(table, id)->scope_id == scope_id);
 	return id;
 }
 
@@ -158,6 +193,7 @@ enum hapax_status hx_profile_table_init(
 	hx_mutex_init(&table->mutex);
 	table->scopes = scopes;
 	atomic_store_explicit(&table->slots, slots, memory_order_release);
+	profile_table_assert(table);
 	return HAPAX_OK;
 }
 
@@ -167,6 +203,7 @@ void hx_profile_table_done(struct hx_profile_table *table)
 
 	if (slots == NULL)
 		return;
+	profile_table_assert(table);
 	for (size_t i = 0; i < HX_PROFILE_BLOCKS; i++)
 		hx_free(atomic_load_explicit(&table->blocks[i], memory_order_relaxed));
 	while (slots != NULL) {
