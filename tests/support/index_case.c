@@ -21,6 +21,8 @@ void index_case_begin(struct index_case *c, uint64_t keys_max, uint64_t bytes_ma
 
 void index_case_end(struct index_case *c)
 {
+	/* Tests of the parts admit without putting, and remove without counting. */
+	atomic_store(&c->index->keys, hx_index_count(c->index));
 	hx_index_free(c->index);
 	hx_scope_table_done(&c->scopes);
 }
@@ -63,16 +65,29 @@ uint32_t index_case_put(struct index_case *c, const char *text, enum hapax_state
 		record.result.kind = HAPAX_RESULT_BYTES;
 		record.result.body = (struct hapax_bytes){body, size};
 	}
+	hx_lock_acquire(&shard->lock);
 	if (hx_shard_stage(shard, &record, &key.packed, 1, CASE_EPOCH_MS, &place) != HAPAX_OK)
 		abort();
 	hx_table_begin(&shard->table);
 	hx_shard_publish(shard, key.hash, old, place);
 	hx_table_end(&shard->table);
 	hx_shard_charge(shard);
+	hx_lock_release(&shard->lock);
 	if (old == 0 && hx_index_is_limited(c->index))
 		atomic_fetch_add(&c->index->keys, 1);
 	free(body);
 	return place;
+}
+
+void index_case_remove(struct index_case *c, const char *text)
+{
+	struct hx_index_key key = index_case_key(c, text);
+
+	hx_lock_acquire(&key.shard->lock);
+	hx_table_begin(&key.shard->table);
+	hx_shard_remove(key.shard, key.hash, index_case_find(c, text));
+	hx_table_end(&key.shard->table);
+	hx_lock_release(&key.shard->lock);
 }
 
 uint32_t index_case_find(struct index_case *c, const char *text)

@@ -29,6 +29,9 @@ struct hx_index_key index_case_key(struct index_case *c, const char *text);
 uint32_t index_case_put(
 	struct index_case *c, const char *text, enum hapax_state state, size_t size);
 
+/* It must be there; it stays counted in. */
+void index_case_remove(struct index_case *c, const char *text);
+
 /* Its place, or 0. */
 uint32_t index_case_find(struct index_case *c, const char *text);
 

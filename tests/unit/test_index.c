@@ -13,8 +13,13 @@
 
 static enum hapax_status admit(struct index_case *c, struct hx_admission admission)
 {
+	enum hapax_status status;
+
 	admission.shard = &c->index->shards[0];
-	return hx_index_admit(c->index, &admission, CASE_EPOCH_MS);
+	hx_lock_acquire(&admission.shard->lock);
+	status = hx_index_admit(c->index, &admission, CASE_EPOCH_MS);
+	hx_lock_release(&admission.shard->lock);
+	return status;
 }
 
 static void keys_are_counted_in_and_out(void **state)
@@ -83,6 +88,7 @@ static void room_is_made_by_eviction(void **state)
 	assert_true(atomic_load(&c.index->shards[0].charged_bytes) < used);
 	/* For a group, without counting it in. */
 	uint64_t keys = atomic_load(&c.index->keys);
+	hx_lock_acquire(&c.index->shards[0].lock);
 	hx_index_make_room(
 		c.index,
 		&(struct hx_admission){
@@ -91,6 +97,7 @@ static void room_is_made_by_eviction(void **state)
 			.bytes = 1 << 20,
 			.may_evict = true},
 		CASE_EPOCH_MS);
+	hx_lock_release(&c.index->shards[0].lock);
 	assert_true(atomic_load(&c.index->keys) <= keys);
 	index_case_end(&c);
 }

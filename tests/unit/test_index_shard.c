@@ -33,9 +33,7 @@ static void records_are_found_replaced_and_removed(void **state)
 		char key[16];
 
 		snprintf(key, sizeof(key), "key %d", i);
-		hx_table_begin(&shard->table);
-		hx_shard_remove(shard, index_case_key(&c, key).hash, index_case_find(&c, key));
-		hx_table_end(&shard->table);
+		index_case_remove(&c, key);
 		assert_int_equal(index_case_find(&c, key), 0);
 	}
 	assert_int_equal(shard->by_state[HAPAX_STATE_DONE], 0);
@@ -57,11 +55,13 @@ static void staging_can_be_given_up(void **state)
 	struct hapax_record record;
 	uint32_t place;
 
+	hx_lock_acquire(&shard->lock);
 	hx_shard_unpack(shard, kept, &record);
 	assert_int_equal(
 		hx_shard_stage(shard, &record, &key.packed, 1, CASE_EPOCH_MS, &place), HAPAX_OK);
 	assert_true(shard->arena.live_bytes > live);
 	hx_shard_unstage(shard, place);
+	hx_lock_release(&shard->lock);
 	assert_int_equal(shard->arena.live_bytes, live);
 	assert_int_equal(index_case_find(&c, "other"), 0);
 	index_case_end(&c);
@@ -81,6 +81,7 @@ static void eviction_spares_what_it_must(void **state)
 	index_case_put(&c, "parked", HAPAX_STATE_PARKED, 0);
 	index_case_put(&c, "failed", HAPAX_STATE_FAILED, 0);
 	index_case_put(&c, "done", HAPAX_STATE_DONE, 0);
+	hx_lock_acquire(&shard->lock);
 	assert_true(hx_shard_evict(shard, spared, CASE_EPOCH_MS, &was_expired));
 	assert_false(was_expired);
 	assert_int_equal(index_case_find(&c, "done"), 0);
@@ -92,6 +93,7 @@ static void eviction_spares_what_it_must(void **state)
 	assert_false(hx_shard_evict(shard, spared, CASE_EPOCH_MS + 60000, &was_expired));
 	assert_int_equal(index_case_find(&c, "spared"), spared);
 	assert_true(hx_shard_evict(shard, 0, CASE_EPOCH_MS, &was_expired));
+	hx_lock_release(&shard->lock);
 	assert_int_equal(shard->table.slot_count, 2);
 	index_case_end(&c);
 }
@@ -115,12 +117,12 @@ static void tidying_keeps_what_lives(void **state)
 		snprintf(key, sizeof(key), "key %d", i);
 		if (i % 3 == 0)
 			continue;
-		hx_table_begin(&shard->table);
-		hx_shard_remove(shard, index_case_key(&c, key).hash, index_case_find(&c, key));
-		hx_table_end(&shard->table);
+		index_case_remove(&c, key);
 	}
+	hx_lock_acquire(&shard->lock);
 	for (int i = 0; i < 10000; i++)
 		hx_shard_tidy(shard, CASE_EPOCH_MS);
+	hx_lock_release(&shard->lock);
 	assert_true(
 		shard->arena.used_bytes - shard->arena.live_bytes <=
 		shard->arena.used_bytes / 4 + HX_SHARD_GAPS_ALLOWED);

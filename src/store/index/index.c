@@ -61,6 +61,7 @@ static unsigned choose_shard_bits(const struct hx_index_setup *setup)
 		return 0;
 	while ((1u << bits) < hx_thread_cpu_count() && (1u << bits) < HX_SHARDS_MAX)
 		bits++;
+	assert(1u << bits <= HX_SHARDS_MAX);
 	return bits;
 }
 
@@ -142,8 +143,26 @@ enum hapax_status hx_index_new(
 		hx_index_free(index);
 		return status;
 	}
+	assert(index->shard_count == 1u << index->shard_bits);
 	*ret_index = index;
 	return HAPAX_OK;
+}
+
+/* No operation is under way any more: the records of all shards add up. */
+static void index_assert_idle(struct hx_index *index)
+{
+	uint64_t keys = 0;
+
+	for (uint32_t i = 0; i < index->shard_count; i++) {
+		struct hx_shard *shard = &index->shards[i];
+
+		/* Whoever holds it would use the index after its end. */
+		assert(!hx_shard_is_locked(shard));
+		keys += shard->table.slot_count;
+	}
+	assert(!hx_index_is_limited(index) || keys == atomic_load(&index->keys));
+	for (size_t i = 0; i < HX_EPOCH_SEATS; i++)
+		assert(atomic_load(&index->epoch.seats[i].since) == 0);
 }
 
 void hx_index_free(struct hx_index *index)
@@ -151,6 +170,7 @@ void hx_index_free(struct hx_index *index)
 	if (index == NULL)
 		return;
 	hx_ahead_stop(index);
+	index_assert_idle(index);
 	for (uint32_t i = 0; i < index->shard_count; i++)
 		hx_shard_done(&index->shards[i]);
 	hx_profile_table_done(&index->profiles);
@@ -180,6 +200,7 @@ void hx_index_keys_init(
 	}
 	if (are_uuids)
 		hx_siphash13_20_lanes(index->hash_key, &lanes, count, hashes);
+	assert(index->shard_count == 1u << index->shard_bits);
 	for (size_t i = 0; i < count; i++)
 		hx_index_key_locate(
 			index, &keys[i],
@@ -227,6 +248,7 @@ void hx_index_probe_overflow(struct hx_index_key *key, uint32_t number)
 	const struct hx_overflow *overflow = hx_table_overflow(&key->shard->table, number);
 	unsigned candidates = hx_overflow_candidates(overflow, hx_table_tag(key->hash));
 
+	assert(number != 0);
 	if (candidates != 0)
 		probe_place(key, hx_overflow_place(overflow, (unsigned)__builtin_ctz(candidates)));
 }
@@ -278,6 +300,8 @@ static bool evict_one(struct hx_index *index, const struct hx_admission *admissi
 {
 	bool was_expired;
 
+	assert(admission->may_evict);
+	assert(hx_shard_is_locked(admission->shard));
 	if (!hx_shard_evict(admission->shard, admission->place, now_ms, &was_expired))
 		return false;
 	hx_index_unadmit(index);
@@ -287,6 +311,15 @@ static bool evict_one(struct hx_index *index, const struct hx_admission *admissi
 	return true;
 }
 
+/* Count keys out that admit has counted in. */
+static void uncount_keys(struct hx_index *index, uint64_t keys)
+{
+	uint64_t before = atomic_fetch_sub_explicit(&index->keys, keys, memory_order_relaxed);
+
+	assert(before >= keys);
+	(void)before;
+}
+
 enum hapax_status hx_index_admit(
 	struct hx_index *index, const struct hx_admission *admission, int64_t now_ms)
 {
@@ -294,13 +327,16 @@ enum hapax_status hx_index_admit(
 
 	if (!hx_index_is_limited(index))
 		return HAPAX_OK;
+	assert(admission->shard >= index->shards);
+	assert(admission->shard < index->shards + index->shard_count);
+	/* A record that replaces another one is no new key. */
+	assert(admission->place == 0 || admission->keys == 0);
 	/* Count first: two concurrent callers must not both get the last place. */
 	keys = admission->keys +
 		atomic_fetch_add_explicit(&index->keys, admission->keys, memory_order_relaxed);
 	while (is_full(index, admission, keys)) {
 		if (!can_evict_for(index, admission) || !evict_one(index, admission, now_ms)) {
-			atomic_fetch_sub_explicit(
-				&index->keys, admission->keys, memory_order_relaxed);
+			uncount_keys(index, admission->keys);
 			return HAPAX_ERR_LIMIT;
 		}
 		keys = atomic_load_explicit(&index->keys, memory_order_relaxed);
@@ -311,7 +347,7 @@ enum hapax_status hx_index_admit(
 void hx_index_unadmit(struct hx_index *index)
 {
 	if (hx_index_is_limited(index))
-		atomic_fetch_sub_explicit(&index->keys, 1, memory_order_relaxed);
+		uncount_keys(index, 1);
 }
 
 void hx_index_make_room(
@@ -319,17 +355,19 @@ void hx_index_make_room(
 {
 	if (hx_index_is_limited(index) && can_evict_for(index, admission) &&
 	    hx_index_admit(index, admission, now_ms) == HAPAX_OK)
-		atomic_fetch_sub_explicit(&index->keys, admission->keys, memory_order_relaxed);
+		uncount_keys(index, admission->keys);
 }
 
 void hx_index_raise_token(struct hx_index *index, uint64_t token)
 {
 	uint64_t last = atomic_load_explicit(&index->token, memory_order_relaxed);
 
+	assert(token <= HX_TOKEN_MAX);
 	while (last < token &&
 	       !atomic_compare_exchange_weak_explicit(
 		       &index->token, &last, token, memory_order_relaxed, memory_order_relaxed))
 		continue;
+	assert(atomic_load_explicit(&index->token, memory_order_relaxed) >= token);
 }
 
 uint64_t hx_index_take_tokens(struct hx_index *index, unsigned count)
@@ -350,6 +388,7 @@ uint64_t hx_index_count(struct hx_index *index)
 		struct hx_shard *shard = &index->shards[i];
 
 		hx_lock_acquire(&shard->lock);
+		hx_shard_assert(shard);
 		count += shard->table.slot_count;
 		hx_lock_release(&shard->lock);
 	}
@@ -362,6 +401,7 @@ uint64_t hx_index_record_bytes(struct hx_index *index)
 
 	for (uint32_t i = 0; i < index->shard_count; i++) {
 		hx_lock_acquire(&index->shards[i].lock);
+		hx_arena_assert(&index->shards[i].arena);
 		bytes += index->shards[i].arena.live_bytes;
 		hx_lock_release(&index->shards[i].lock);
 	}
@@ -386,6 +426,9 @@ void hx_index_stats(struct hx_index *index, struct hapax_stats *stats, int64_t n
 		struct hx_shard *shard = &index->shards[i];
 
 		hx_lock_acquire(&shard->lock);
+		hx_shard_assert(shard);
+		hx_table_assert(&shard->table);
+		hx_arena_assert(&shard->arena);
 		stats->claimed += shard->by_state[HAPAX_STATE_CLAIMED];
 		stats->done += shard->by_state[HAPAX_STATE_DONE];
 		stats->failed += shard->by_state[HAPAX_STATE_FAILED];

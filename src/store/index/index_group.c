@@ -27,8 +27,11 @@ static uint32_t shards_of(
 	uint32_t shards = 0;
 
 	_Static_assert(HX_SHARDS_MAX <= 32, "a bit for each shard");
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		assert(members[i].key.shard >= context->index->shards);
+		assert(members[i].key.shard < context->index->shards + context->index->shard_count);
 		shards |= 1u << (members[i].key.shard - context->index->shards);
+	}
 	return shards;
 }
 
@@ -57,6 +60,7 @@ static void end(struct hx_shard *shard)
 static void unlock(struct hx_shard *shard)
 {
 	hx_shard_charge(shard);
+	hx_shard_assert(shard);
 	hx_lock_release(&shard->lock);
 }
 
@@ -77,8 +81,12 @@ static void share_token(struct member *members, size_t count)
 {
 	bool is_fresh = false;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		/* Only what goes gets here, and a claim that goes is put. */
+		assert(members[i].work.op->type != HAPAX_OP_CLAIM ||
+		       members[i].work.transition.effect == HX_EFFECT_PUT);
 		is_fresh |= members[i].work.transition.takes_token;
+	}
 	for (size_t i = 0; i < count; i++) {
 		if (members[i].work.op->type == HAPAX_OP_CLAIM)
 			members[i].work.transition.takes_token = is_fresh;
@@ -105,6 +113,8 @@ static bool prepare_all(const struct hx_work_context *context, struct member *me
 		if (members[i].work.transition.takes_token && token == 0)
 			token = hx_index_take_tokens(context->index, 1);
 		status = hx_work_prepare(&members[i].work, context, token, (unsigned)i + 1, false);
+		assert(status != HAPAX_OK || !members[i].work.transition.takes_token ||
+		       members[i].work.op->token == token);
 		if (status == HAPAX_OK)
 			continue;
 		cancel_all(context, members, i);
@@ -147,6 +157,7 @@ static void make_room(const struct hx_work_context *context, struct member *memb
 			hx_packed_raise_use(hx_arena_at(&key->shard->arena, place), 2);
 		if (op->type == HAPAX_OP_LOOKUP || op->type == HAPAX_OP_FORGET)
 			continue;
+		assert(admission.keys <= i);
 		admission.keys += place == 0;
 		admission.bytes += hx_work_bytes(op, context->rules.result_size_max);
 	}
@@ -162,8 +173,10 @@ static bool put_off(const struct hx_work_context *context, struct member *member
 	if (context->write_ahead == NULL || !context->write_ahead->is_full)
 		return false;
 	cancel_all(context, members, count);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		assert(members[i].work.staged == 0);
 		hx_store_refuse(members[i].work.op, HAPAX_OK);
+	}
 	return true;
 }
 
@@ -176,6 +189,8 @@ static bool index_group_run(
 	bool goes = true;
 	bool is_put_off;
 
+	assert(shards != 0);
+	assert((size_t)__builtin_popcount(shards) <= count);
 	for_shards(context, shards, lock);
 	make_room(context, members, count);
 	for (size_t i = 0; i < count; i++)
@@ -211,6 +226,7 @@ bool hx_index_group(const struct hx_work_context *context, struct hapax_op *ops,
 	size_t work_count = 0;
 	bool is_run = true;
 
+	assert(count >= 1);
 	if (count > MEMBERS_ON_STACK)
 		members = hx_alloc(count * sizeof(*members));
 	if (members == NULL) {

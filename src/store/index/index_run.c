@@ -8,6 +8,8 @@
  */
 #include "store/index/index_run.h"
 
+#include <assert.h>
+
 #include "store/core.h"
 #include "store/index/index_group.h"
 #include "store/index/write_ahead.h"
@@ -35,7 +37,11 @@ static void write_one(struct hx_work *work, const struct hx_work_context *contex
 		hx_table_end(&shard->table);
 		hx_shard_tidy(shard, context->rules.now_ms);
 		hx_shard_charge(shard);
+	} else {
+		assert(work->staged == 0);
+		assert(!work->is_admitted);
 	}
+	hx_shard_assert(shard);
 	hx_lock_release(&shard->lock);
 }
 
@@ -49,6 +55,8 @@ static void run_slowly(
 {
 	struct hx_work work;
 
+	/* Operations that the check refused do not come here. */
+	assert(op->status == HAPAX_OK);
 	hx_work_bind(&work, key, op);
 	if (!hx_work_read(&work, context))
 		write_one(&work, context);
@@ -81,6 +89,7 @@ static size_t run_some(
 	const struct hx_work_context *context, const struct hx_index_key *keys,
 	struct hapax_op *ops, size_t count)
 {
+	assert(count <= AHEAD);
 	if (are_checks(context, ops, count)) {
 		unsigned left = hx_mark_run_all(context, keys, ops, (unsigned)count);
 
@@ -146,6 +155,9 @@ static size_t run_ahead(const struct hx_work_context *context, struct hapax_op *
 			hx_index_probe_overflow(behind[i], overflow[i]);
 		ran = run_some(context, keys[turn], ops + first, here);
 		hx_epoch_leave(&context->index->epoch, seat);
+		assert(ran <= here);
+		/* Only a full journal stops it. */
+		assert(ran == here || is_full(context));
 		first += ran;
 		here = ran == here ? next : 0;
 		turn ^= 1;
@@ -175,11 +187,15 @@ size_t hx_index_run_all(const struct hx_work_context *context, struct hapax_op *
 		} else if (hx_run_is_grouped(&ops[i])) {
 			size_t end = hx_store_group_end(ops, count, i);
 
+			assert(end > i);
+			assert(end <= count);
 			if (hx_index_group(context, ops + i, end - i))
 				i = end;
 		} else {
+			assert(ops[i].status != HAPAX_OK);
 			i++; /* refused by the check */
 		}
 	}
+	assert(i <= count);
 	return i;
 }

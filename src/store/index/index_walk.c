@@ -34,10 +34,12 @@ static int64_t settle(
 	struct hx_packed_key key;
 	uint32_t settled;
 
+	assert(hx_shard_is_locked(shard));
 	hx_shard_unpack_all(shard, place, key_text, &record);
 	if (hx_arena_due(&record) > now_ms)
 		return hx_arena_due(&record);
 	if (hx_record_is_expired(&record, now_ms)) {
+		assert(record.state == HAPAX_STATE_DONE || record.state == HAPAX_STATE_FAILED);
 		hx_table_begin(&shard->table);
 		hx_shard_remove(shard, hx_shard_hash(shard, place), place);
 		hx_table_end(&shard->table);
@@ -46,12 +48,16 @@ static int64_t settle(
 		sweep->removed++;
 		return HAPAX_TIME_NEVER;
 	}
+	/* Due and not expired: a claim that no caller took over. */
+	assert(record.state == HAPAX_STATE_CLAIMED);
+	assert(record.lease_ends_ms <= now_ms);
 	if (index->lapse != NULL) {
 		index->lapse(&record, index->lapse_context);
 		return hx_arena_due(&record);
 	}
 	hx_transition_sweep(&record, &rules, &transition);
 	assert(transition.effect == HX_EFFECT_PUT);
+	assert(transition.next.state != HAPAX_STATE_CLAIMED);
 	hx_packed_read_key(hx_arena_at(&shard->arena, place), shard->profiles, &key);
 	if (hx_shard_stage(shard, &transition.next, &key, 0, now_ms, &settled) != HAPAX_OK)
 		return hx_arena_due(&record);
@@ -98,6 +104,7 @@ static bool sweep_slice(
 		    chunk->state == HX_CHUNK_FREE || walk->at >= chunk->used)
 			return true;
 		size = hx_arena_room_at(at);
+		assert(size != 0);
 		sweep->looked++;
 		if (!hx_packed_is_dead(at)) {
 			int64_t due_ms = settle(index, shard, place, now_ms, sweep);
@@ -106,6 +113,8 @@ static bool sweep_slice(
 				chunk->due_ms = due_ms;
 		}
 		walk->at += size;
+		/* Records lie side by side up to the end of what is filled. */
+		assert(walk->at <= chunk->used);
 	}
 	return false;
 }
@@ -116,18 +125,22 @@ static void sweep_step(struct hx_index *index, int64_t now_ms, struct hapax_swee
 	struct hx_index_walk *walk = &index->walk;
 	struct hx_shard *shard = &index->shards[walk->shard];
 
+	assert(walk->shard < index->shard_count);
 	hx_lock_acquire(&shard->lock);
+	hx_shard_assert(shard);
 	/* Chunks with nothing due are too cheap to deserve a lock of their own. */
 	while (walk->chunk < shard->arena.chunk_count && sweep_slice(index, shard, now_ms, sweep)) {
 		walk->chunk++;
 		walk->at = 0;
 	}
 	if (walk->chunk >= shard->arena.chunk_count) {
+		hx_arena_assert_chunks(&shard->arena);
 		walk->shard++;
 		walk->chunk = 0;
 		walk->at = 0;
 	}
 	hx_shard_charge(shard);
+	hx_shard_assert(shard);
 	hx_lock_release(&shard->lock);
 }
 
@@ -136,6 +149,7 @@ void hx_index_sweep(struct hx_index *index, struct hapax_sweep *sweep, int64_t n
 	hx_mutex_lock(&index->sweep_mutex);
 	while (index->walk.shard < index->shard_count && sweep->looked < sweep->count_max)
 		sweep_step(index, now_ms, sweep);
+	assert(index->walk.shard <= index->shard_count);
 	sweep->done = index->walk.shard >= index->shard_count;
 	if (sweep->done)
 		memset(&index->walk, 0, sizeof(index->walk));
@@ -155,6 +169,7 @@ static uint64_t count_expired(const struct hx_shard *shard, uint32_t number, int
 		count += !hx_packed_is_dead(at) && hx_packed_expires_ms(at, &chunk->base) <= now_ms;
 		at += hx_arena_room_at(at);
 	}
+	assert(at == end);
 	return count;
 }
 
@@ -237,7 +252,9 @@ static size_t scan_candidates(
 			ret_candidates[k] = ret_candidates[k - 1];
 		ret_candidates[k] = candidate;
 		count++;
+		assert(k == 0 || ret_candidates[k - 1].hash <= ret_candidates[k].hash);
 	}
+	assert(count <= found);
 	return count;
 }
 
@@ -273,6 +290,7 @@ static void scan_bucket(struct scan_run *run, struct scan_place *at)
 		struct hapax_record record;
 		bool is_elsewhere;
 
+		assert(!at->is_inside || at->hash <= candidates[i].hash);
 		at->hash = candidates[i].hash;
 		at->is_inside = 1;
 		hx_shard_unpack_all(shard, candidates[i].place, key_text, &record);
@@ -310,6 +328,7 @@ void hx_index_scan(
 			at.is_inside = 0;
 		}
 	}
+	assert(run.handed <= scan->count_max);
 	cursor->done = at.shard >= index->shard_count;
 	cursor->size = sizeof(at);
 	memcpy(cursor->place, &at, sizeof(at));

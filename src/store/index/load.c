@@ -32,18 +32,12 @@ static bool stage_mark(
 	if (mark.profile_id == HX_PROFILE_NONE ||
 	    hx_profile_get(shard->profiles, mark.profile_id)->ttl_ms != record->ttl_ms)
 		return false;
+	/* The short form has no room for these: a record that has one is no mark. */
+	assert(record->owner.size == 0);
+	assert(record->lease_ends_ms == 0);
+	assert(record->result.body.size == 0);
 	*ret_place = hx_shard_stage_mark(shard, &key->packed, &mark, now_ms);
 	return *ret_place != 0;
-}
-
-static void raise_token(struct hx_index *index, uint64_t token)
-{
-	uint64_t last = atomic_load_explicit(&index->token, memory_order_relaxed);
-
-	while (token > last &&
-	       !atomic_compare_exchange_weak_explicit(
-		       &index->token, &last, token, memory_order_relaxed, memory_order_relaxed))
-		;
 }
 
 void hx_index_expect(struct hx_index *index, uint64_t records)
@@ -56,12 +50,15 @@ void hx_index_expect(struct hx_index *index, uint64_t records)
 		hx_table_expect(&shard->table, share);
 		shard->expected_bytes = hx_arena_expect(&shard->arena, share * RECORD_BYTES_MIN);
 		shard->expected_table_bytes = shard->table.buckets_committed;
+		assert(shard->expected_bytes <= shard->arena.memory_bytes);
+		hx_table_assert(&shard->table);
 	}
 }
 
 /* In steps: concurrent loading also needs the memory of the other shards. */
 static void populate_step(unsigned char *memory, uint64_t at, uint64_t end)
 {
+	assert(at % HX_PAGES_HUGE_SIZE == 0);
 	if (at < end)
 		hx_alloc_pages_populate(
 			memory + at, end - at < HX_PAGES_HUGE_SIZE ? end - at : HX_PAGES_HUGE_SIZE);
@@ -103,8 +100,10 @@ enum hapax_status hx_index_load(
 {
 	struct hx_shard *shard = key->shard;
 	enum hapax_status status = HAPAX_OK;
+	uint64_t slots = shard->table.slot_count;
 	uint32_t old, place;
 
+	assert(hx_shard_is_locked(shard));
 	old = hx_shard_find(shard, &key->packed, key->hash);
 	if (old == 0 || !only_if_absent) {
 		if (!stage_mark(shard, key, record, now_ms, &place))
@@ -114,9 +113,10 @@ enum hapax_status hx_index_load(
 			hx_table_begin(&shard->table);
 			hx_shard_publish(shard, key->hash, old, place);
 			hx_table_end(&shard->table);
+			assert(shard->table.slot_count == slots + (old == 0));
 			hx_shard_tidy(shard, now_ms);
 			hx_shard_charge(shard);
-			raise_token(index, record->token);
+			hx_index_raise_token(index, record->token);
 			if (old == 0 && hx_index_is_limited(index))
 				atomic_fetch_add_explicit(&index->keys, 1, memory_order_relaxed);
 		}
@@ -134,7 +134,10 @@ bool hx_index_move_result(
 
 	assert(index->users != NULL);
 	(void)index;
+	assert(elsewhere->file != 0);
 	hx_shard_unpack(shard, place, &record);
+	assert(record.state == HAPAX_STATE_DONE);
+	assert(hx_result_bytes(&record.result) > HX_RESULT_IN_MEMORY_MAX);
 	if (hx_shard_stage_elsewhere(shard, &record, elsewhere, &key->packed, 0, now_ms, &moved) !=
 	    HAPAX_OK)
 		return false;
@@ -144,8 +147,10 @@ bool hx_index_move_result(
 	hx_table_begin(&shard->table);
 	hx_shard_publish(shard, key->hash, place, moved);
 	hx_table_end(&shard->table);
+	assert(shard->elsewhere_bytes >= hx_result_bytes(&record.result));
 	hx_shard_tidy(shard, now_ms);
 	hx_shard_charge(shard);
+	hx_shard_assert(shard);
 	return true;
 }
 
@@ -154,6 +159,7 @@ void hx_index_unload(struct hx_index *index, const struct hx_index_key *key)
 	struct hx_shard *shard = key->shard;
 	uint32_t place;
 
+	assert(hx_shard_is_locked(shard));
 	place = hx_shard_find(shard, &key->packed, key->hash);
 	if (place != 0) {
 		hx_table_begin(&shard->table);

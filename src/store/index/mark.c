@@ -10,14 +10,17 @@
  */
 #include "store/index/mark.h"
 
+#include <assert.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "store/index/write_ahead.h"
 
 static void answer(
 	struct hapax_op *op, enum hapax_outcome outcome, uint64_t token, int64_t first_seen_ms,
 	int64_t expires_ms)
 {
+	assert(op->status == HAPAX_OK);
 	op->outcome = outcome;
 	op->token = token;
 	op->attempt = 1;
@@ -38,6 +41,7 @@ static bool answer_marked(
 	if (!hx_packed_read_mark(at, hx_arena_base(&shard->arena, place), shard->profiles, &mark) ||
 	    mark.expires_ms <= context->rules.now_ms)
 		return false;
+	assert(mark.first_seen_ms < mark.expires_ms);
 	if (op->fingerprint == NULL || mark.fingerprint == NULL)
 		op->unverified = 1;
 	else if (memcmp(op->fingerprint, mark.fingerprint, HAPAX_FINGERPRINT_SHORT_SIZE) != 0)
@@ -67,6 +71,7 @@ static bool write_journal(
 
 	if (write_ahead == NULL)
 		return true;
+	assert(!write_ahead->is_full);
 	change = change_of(context, key, mark);
 	if (write_ahead->reserve(write_ahead, &change) != HAPAX_OK)
 		return false;
@@ -104,6 +109,7 @@ static bool put_mark(
 		return false;
 	place = hx_shard_stage_mark(shard, &key->packed, &mark, context->rules.now_ms);
 	if (place == 0 || !write_journal(context, key, &mark)) {
+		assert(!hx_table_is_begun(&shard->table));
 		if (place != 0)
 			hx_shard_unstage(shard, place);
 		hx_index_unadmit(context->index);
@@ -168,6 +174,7 @@ static unsigned answer_all(
 {
 	unsigned left = 0;
 
+	assert(count <= 32);
 	for (unsigned i = 0; i < count; i++) {
 		const struct hx_index_key *key = &keys[i];
 		uint32_t place = key->place;
@@ -193,6 +200,8 @@ static unsigned put_all(
 	uint64_t token = hx_index_take_tokens(context->index, count);
 	unsigned left = 0;
 
+	assert(todo != 0);
+	assert(token == 0 || token <= HX_TOKEN_MAX - count + 1);
 	for (; todo != 0; todo &= todo - 1) {
 		unsigned i = (unsigned)__builtin_ctz(todo);
 		const struct hx_index_key *key = &keys[i];
@@ -222,10 +231,12 @@ unsigned hx_mark_run_all(
 		for (unsigned i = 0; i < count; i++)
 			here |= (unsigned)(keys[i].shard == shard) << i;
 		here &= todo;
+		assert(here != 0);
 		hx_lock_acquire(&shard->lock);
 		left |= put_all(context, keys, ops, here);
 		hx_lock_release(&shard->lock);
 		todo &= ~here;
+		assert((left & todo) == 0);
 	}
 	return left;
 }

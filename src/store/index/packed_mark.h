@@ -60,7 +60,6 @@ static inline void hx_packed_write_mark(
 	unsigned char *end;
 
 	assert(((uintptr_t)at & 1) == 0);
-	assert(base->token + (uint64_t)(int64_t)token == mark->token);
 	if (mark->fingerprint != NULL)
 		head |= HX_HEAD_PRINT;
 	/* No other thread sees these bytes yet, but the head is atomic for all. */

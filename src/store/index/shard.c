@@ -49,6 +49,28 @@ enum hapax_status hx_shard_init(struct hx_shard *shard, const struct hx_shard_se
 	return status;
 }
 
+void hx_shard_assert(const struct hx_shard *shard)
+{
+	const uint64_t *count = shard->by_state;
+
+	assert(hx_shard_is_locked(shard));
+	assert(!hx_table_is_begun(&shard->table));
+	assert(count[HAPAX_STATE_ABSENT] == 0);
+	assert(count[HAPAX_STATE_CLAIMED] + count[HAPAX_STATE_DONE] + count[HAPAX_STATE_FAILED] +
+		       count[HAPAX_STATE_PARKED] ==
+	       shard->table.slot_count);
+	assert(shard->arena.live_bytes >= shard->table.slot_count * RECORD_SIZE_MIN);
+	assert(shard->arena.live_bytes <= shard->arena.used_bytes);
+	/* Only completed results are ever elsewhere, and only if there are files. */
+	assert(shard->elsewhere_bytes == 0 || shard->users != NULL);
+	assert(shard->elsewhere_bytes == 0 || count[HAPAX_STATE_DONE] != 0);
+	assert(shard->evict_bucket <
+	       atomic_load_explicit(&shard->table.bucket_count, memory_order_relaxed));
+	assert(shard->tidy_chunk < shard->arena.chunk_count);
+	assert(shard->tidy_at <= HX_CHUNK_SIZE);
+	assert(shard->profile_ttl_ms == 0 || shard->profile_id != HX_PROFILE_NONE);
+}
+
 void hx_shard_done(struct hx_shard *shard)
 {
 	hx_table_done(&shard->table);
@@ -59,6 +81,7 @@ uint32_t hx_shard_find_overflow(
 	const struct hx_shard *shard, const struct hx_bucket *bucket, uint16_t tag,
 	const struct hx_packed_key *key)
 {
+	assert(bucket >= shard->table.buckets);
 	for (uint32_t number = hx_bucket_next(bucket); number != 0;) {
 		const struct hx_overflow *overflow = hx_table_overflow(&shard->table, number);
 		unsigned candidates = hx_overflow_candidates(overflow, tag);
@@ -77,6 +100,9 @@ uint32_t hx_shard_find_overflow(
 
 void hx_shard_unpack(struct hx_shard *shard, uint32_t place, struct hapax_record *ret_record)
 {
+	/* Readers have no lock: the bound that never changes is all that they may ask for. */
+	assert(place != 0);
+	assert(hx_arena_chunk_of(place) < shard->arena.chunk_count_max);
 	hx_packed_read(
 		hx_arena_at(&shard->arena, place), hx_arena_base(&shard->arena, place),
 		shard->profiles, ret_record);
@@ -87,6 +113,7 @@ bool hx_shard_elsewhere(
 {
 	uint64_t bytes;
 
+	assert(place != 0);
 	return hx_packed_read_elsewhere(hx_arena_at(&shard->arena, place), ret_elsewhere, &bytes);
 }
 
@@ -127,6 +154,9 @@ enum hapax_status hx_shard_stage_elsewhere(
 	enum hapax_status status;
 	uint32_t place;
 
+	assert(hx_shard_is_locked(shard));
+	assert(!hx_table_is_begun(&shard->table));
+	assert(elsewhere == NULL || shard->users != NULL);
 	if (profile_id == HX_PROFILE_NONE)
 		return HAPAX_ERR_NO_MEMORY;
 	status = hx_table_reserve(&shard->table, staged, rehash, shard);
@@ -137,6 +167,8 @@ enum hapax_status hx_shard_stage_elsewhere(
 		hx_profile_get(shard->profiles, profile_id)->ttl_ms == 0, now_ms);
 	if (place == 0)
 		return shard->arena.failure;
+	assert(hx_packed_key_matches(hx_arena_at(&shard->arena, place), shard->profiles, key));
+	assert(shard->table.overflow_spare > staged);
 	*ret_place = place;
 	return HAPAX_OK;
 }
@@ -163,15 +195,20 @@ static void count_record(struct hx_shard *shard, uint32_t place, bool is_in)
 	struct hx_elsewhere elsewhere;
 	uint64_t bytes;
 
+	assert(!hx_packed_is_dead(at));
+	assert(is_in || shard->by_state[state] > 0);
 	shard->by_state[state] += is_in ? 1 : UINT64_MAX;
 	if (state == HAPAX_STATE_PARKED) {
 		struct hx_scope *scope = hx_packed_scope(at, shard->profiles);
-
-		atomic_fetch_add_explicit(
+		uint64_t parked = atomic_fetch_add_explicit(
 			&scope->parked, is_in ? 1 : UINT64_MAX, memory_order_relaxed);
+
+		assert(is_in || parked > 0);
+		(void)parked;
 	}
 	if (shard->users == NULL || !hx_packed_read_elsewhere(at, &elsewhere, &bytes))
 		return;
+	assert(is_in || shard->elsewhere_bytes >= bytes);
 	shard->elsewhere_bytes += is_in ? bytes : -bytes;
 	if (is_in)
 		hx_elsewhere_hold(shard->users, elsewhere.file);
@@ -181,11 +218,16 @@ static void count_record(struct hx_shard *shard, uint32_t place, bool is_in)
 
 void hx_shard_publish(struct hx_shard *shard, uint64_t hash, uint32_t old, uint32_t place)
 {
+	assert(hx_shard_is_locked(shard));
+	assert(place != old);
 	count_record(shard, place, true);
 	if (old == 0) {
 		hx_table_insert(&shard->table, hash, place);
 		return;
 	}
+	/* A record replaces one of its own key. */
+	assert(hx_packed_scope(hx_arena_at(&shard->arena, old), shard->profiles) ==
+	       hx_packed_scope(hx_arena_at(&shard->arena, place), shard->profiles));
 	hx_table_replace(&shard->table, hash, old, place);
 	count_record(shard, old, false);
 	hx_arena_kill(&shard->arena, old);
@@ -193,6 +235,7 @@ void hx_shard_publish(struct hx_shard *shard, uint64_t hash, uint32_t old, uint3
 
 void hx_shard_remove(struct hx_shard *shard, uint64_t hash, uint32_t place)
 {
+	assert(hx_shard_is_locked(shard));
 	hx_table_remove(&shard->table, hash, place);
 	count_record(shard, place, false);
 	hx_arena_kill(&shard->arena, place);
@@ -222,6 +265,7 @@ static uint32_t choose_chunk(struct hx_shard *shard)
 		    (best == 0 || chunk->live < arena->chunks[best].live))
 			best = shard->tidy_hand;
 	}
+	assert(best == 0 || arena->chunks[best].live < arena->chunks[best].used);
 	return best;
 }
 
@@ -241,12 +285,16 @@ static bool move_record(struct hx_shard *shard, uint32_t place, int64_t now_ms)
 		    shard, &record, is_elsewhere ? &elsewhere : NULL, &key, 0, now_ms, &moved) !=
 	    HAPAX_OK)
 		return false;
+	/* It has left the chunk, or that would never become empty. */
+	assert(hx_arena_chunk_of(moved) != hx_arena_chunk_of(place));
+	assert(hx_shard_elsewhere(shard, moved, &elsewhere) == is_elsewhere);
 	hx_packed_raise_use(
 		hx_arena_at(&shard->arena, moved),
 		hx_packed_use(hx_arena_at(&shard->arena, place)));
 	hx_table_begin(&shard->table);
 	hx_shard_publish(shard, hash, place, moved);
 	hx_table_end(&shard->table);
+	assert(hx_packed_is_dead(hx_arena_at(&shard->arena, place)));
 	return true;
 }
 
@@ -255,6 +303,7 @@ void hx_shard_tidy_some(struct hx_shard *shard, int64_t now_ms)
 	struct hx_arena *arena = &shard->arena;
 	unsigned copies = 0;
 
+	hx_shard_assert(shard);
 	if (shard->tidy_chunk == 0) {
 		shard->tidy_chunk = choose_chunk(shard);
 		shard->tidy_at = 0;
@@ -268,10 +317,12 @@ void hx_shard_tidy_some(struct hx_shard *shard, int64_t now_ms)
 
 		/* Retired when its last record left, whichever thread removed it. */
 		if (chunk->state != HX_CHUNK_SEALED ||
-		    chunk->generation != shard->tidy_generation || shard->tidy_at >= chunk->used) {
+		    chunk->generation != shard->tidy_generation) {
 			shard->tidy_chunk = 0;
 			return;
 		}
+		/* What was passed is dead, so a chunk that is not retired has a record ahead. */
+		assert(shard->tidy_at < chunk->used);
 		if (!hx_packed_is_dead(at) &&
 		    (copies++ >= TIDY_COPIES || !move_record(shard, place, now_ms)))
 			return;
@@ -298,6 +349,9 @@ static bool evict_place(
 		if (hx_packed_state(at) != HAPAX_STATE_DONE || (is_used && spare_used))
 			return false;
 	}
+	/* A claim and a parked key never expire, and are never evicted. */
+	assert(hx_packed_state(at) == HAPAX_STATE_DONE ||
+	       hx_packed_state(at) == HAPAX_STATE_FAILED);
 	hx_table_begin(&shard->table);
 	hx_shard_remove(shard, hx_shard_hash(shard, place), place);
 	hx_table_end(&shard->table);
@@ -313,6 +367,7 @@ static bool turn_hand(
 	uint64_t count = atomic_load_explicit(&shard->table.bucket_count, memory_order_relaxed);
 	uint32_t places[HX_CHAIN_SLOTS_MAX];
 
+	assert(shard->evict_bucket < count);
 	for (uint64_t i = 0; i < buckets; i++) {
 		size_t found = hx_table_places(&shard->table, shard->evict_bucket, places);
 
@@ -334,6 +389,7 @@ bool hx_shard_evict(struct hx_shard *shard, uint32_t spare, int64_t now_ms, bool
 	uint64_t count = atomic_load_explicit(&shard->table.bucket_count, memory_order_relaxed);
 	uint64_t buckets = count + 1 < EVICT_BUCKETS ? count + 1 : EVICT_BUCKETS;
 
+	hx_shard_assert(shard);
 	/* If all are in use, the hand would go far: then evict the next one. */
 	return turn_hand(shard, buckets, spare, now_ms, true, ret_was_expired) ||
 		turn_hand(shard, buckets, spare, now_ms, false, ret_was_expired);
@@ -341,6 +397,7 @@ bool hx_shard_evict(struct hx_shard *shard, uint32_t spare, int64_t now_ms, bool
 
 void hx_shard_charge(struct hx_shard *shard)
 {
+	assert(hx_shard_is_locked(shard));
 	atomic_store_explicit(
 		&shard->charged_bytes, shard->arena.live_bytes + hx_table_bytes(&shard->table),
 		memory_order_relaxed);

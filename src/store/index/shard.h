@@ -61,6 +61,15 @@ uint64_t hx_shard_address_bytes(const struct hx_shard_setup *setup);
 enum hapax_status hx_shard_init(struct hx_shard *shard, const struct hx_shard_setup *setup);
 void hx_shard_done(struct hx_shard *shard);
 
+/* Does a thread hold the lock? For asserts: it may be another one. */
+static inline bool hx_shard_is_locked(const struct hx_shard *shard)
+{
+	return atomic_load_explicit(&shard->lock.state, memory_order_relaxed) != HX_LOCK_FREE;
+}
+
+/* What holds whenever the lock is taken or released. */
+void hx_shard_assert(const struct hx_shard *shard);
+
 /* Is the record at place, if there is one, that of key? */
 static inline bool hx_shard_is_at(
 	const struct hx_shard *shard, uint32_t place, const struct hx_packed_key *key)
@@ -155,10 +164,12 @@ uint32_t hx_shard_stage_mark(
 /* Make the index point at a staged mark, under a key that is absent. */
 static inline void hx_shard_publish_mark(struct hx_shard *shard, uint64_t hash, uint32_t place)
 {
+	assert(hx_shard_is_locked(shard));
 	hx_table_begin(&shard->table);
 	hx_table_insert(&shard->table, hash, place);
 	hx_table_end(&shard->table);
 	shard->by_state[HAPAX_STATE_DONE]++;
+	assert(shard->by_state[HAPAX_STATE_DONE] <= shard->table.slot_count);
 }
 
 /* hx_profile_intern() with a one-entry cache: neighbors mostly ask for the same. */

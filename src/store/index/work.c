@@ -25,6 +25,17 @@ void hx_work_bind(struct hx_work *work, const struct hx_index_key *key, struct h
 	work->is_admitted = false;
 }
 
+/* What holds between two steps. Locks: the key's shard. */
+static void work_assert(const struct hx_work *work)
+{
+	assert(hx_shard_is_locked(work->key->shard));
+	assert(work->staged == 0 || work->staged != work->place);
+	assert(work->staged == 0 || work->transition.effect == HX_EFFECT_PUT);
+	/* Only a new key counts against the limit of keys. */
+	assert(!work->is_admitted || work->place == 0);
+	assert(!work->is_admitted || work->transition.effect == HX_EFFECT_PUT);
+}
+
 /*
  * A result that is elsewhere: the record is handed out with room for its bytes at the end of the
  * buffer. Until they are read, this room holds a note of where they are. private_state then has
@@ -41,6 +52,8 @@ static enum hapax_status give_place(struct hx_work *work, struct hx_elsewhere_us
 	enum hapax_status status;
 	unsigned char *at;
 
+	assert(op->private_state == 0);
+	assert(headers.size + body.size >= sizeof(elsewhere));
 	assert(is_elsewhere);
 	if (!is_elsewhere)
 		return HAPAX_ERR_CORRUPT;
@@ -74,7 +87,8 @@ bool hx_work_read_back(
 	if (op->private_state == 0)
 		return false;
 	*ret_size = (size_t)hx_result_bytes(&op->record->result);
-	assert(*ret_size > HX_RESULT_IN_MEMORY_MAX && *ret_size <= op->buf->size);
+	assert(*ret_size > HX_RESULT_IN_MEMORY_MAX);
+	assert(*ret_size <= op->buf->size);
 	*ret_data = op->buf->data + op->buf->size - *ret_size;
 	memcpy(ret_elsewhere, *ret_data, sizeof(*ret_elsewhere));
 	assert(ret_elsewhere->file == op->private_state);
@@ -83,6 +97,7 @@ bool hx_work_read_back(
 
 void hx_work_forget_place(struct hapax_op *op, struct hx_elsewhere_users *users)
 {
+	assert(op->private_state < HX_ELSEWHERE_FILES);
 	if (op->private_state != 0)
 		hx_elsewhere_release(users, (uint16_t)op->private_state);
 	op->private_state = 0;
@@ -93,6 +108,8 @@ static enum hapax_status give_found(struct hx_work *work, struct hx_elsewhere_us
 {
 	struct hapax_op *op = work->op;
 
+	assert(work->place != 0);
+	assert(work->record.token != 0);
 	if (!hx_result_is_elsewhere(&work->record.result))
 		return hx_record_copy(&work->record, op->record, op->buf);
 	if (op->outcome != HAPAX_OUTCOME_MISMATCH)
@@ -125,6 +142,7 @@ static void transit(struct hx_work *work, const struct hx_work_context *context)
 	hx_transition(
 		work->place != 0 ? &work->record : NULL, work->op, &context->rules,
 		&work->transition);
+	assert(work->place != 0 || work->transition.was_absent);
 }
 
 static void note_use(
@@ -140,6 +158,7 @@ bool hx_work_read(struct hx_work *work, const struct hx_work_context *context)
 	enum hapax_status status;
 	uint64_t sequence;
 
+	assert(work->staged == 0);
 	if (type != HAPAX_OP_CHECK && type != HAPAX_OP_CLAIM && type != HAPAX_OP_LOOKUP)
 		return false;
 	if (!hx_shard_read(
@@ -169,8 +188,12 @@ static bool parks_too_many(const struct hx_work *work, const struct hx_work_cont
 
 void hx_work_decide(struct hx_work *work, const struct hx_work_context *context)
 {
+	assert(work->staged == 0);
+	assert(!work->is_admitted);
+	assert(hx_shard_is_locked(work->key->shard));
 	work->place = hx_shard_find(work->key->shard, &work->key->packed, work->key->hash);
 	transit(work, context);
+	assert(work->transition.effect != HX_EFFECT_REMOVE || work->place != 0);
 	if (parks_too_many(work, context)) {
 		work->transition.effect = HX_EFFECT_NONE;
 		hx_store_refuse(work->op, HAPAX_ERR_LIMIT);
@@ -201,12 +224,16 @@ static void leave_out_all(struct hapax_record *next)
 	hx_record_result_omit_body(&next->result);
 	next->result.headers = hx_bytes(NULL, 0);
 	next->error = hx_bytes(NULL, 0);
+	assert(hx_result_bytes(&next->result) == 0);
 }
 
 /* Never refused, or the work would run again: the body goes first, then all that may go. */
 static void admit_end(
 	struct hx_work *work, const struct hx_work_context *context, struct hx_admission *admission)
 {
+	/* It replaces the claim, so that there is no key to count out if it is cancelled. */
+	assert(admission->keys == 0);
+	assert(work->place != 0);
 	if (hx_index_admit(context->index, admission, context->rules.now_ms) == HAPAX_OK)
 		return;
 	hx_record_result_omit_body(&work->transition.next.result);
@@ -228,6 +255,7 @@ static enum hapax_status admit_limited(
 	};
 	enum hapax_status status;
 
+	assert(!work->is_admitted);
 	if (hx_transition_has_token(work->op)) {
 		admit_end(work, context, &admission);
 		return HAPAX_OK;
@@ -253,6 +281,7 @@ static enum hapax_status put(
 		work->key->shard, &work->transition.next, &work->key->packed, staged,
 		context->rules.now_ms, &work->staged);
 
+	assert((status == HAPAX_OK) == (work->staged != 0));
 	/* The next operation of the group must see it. */
 	if (status == HAPAX_OK && hx_index_is_limited(context->index))
 		hx_shard_charge(work->key->shard);
@@ -268,6 +297,8 @@ static enum hapax_status stage(
 	if (work->transition.takes_token) {
 		if (token == 0)
 			return HAPAX_ERR_LIMIT;
+		/* Fencing: a later holder has a larger token. */
+		assert(work->place == 0 || token > work->record.token);
 		work->transition.next.token = token;
 		work->op->token = token;
 	}
@@ -288,6 +319,10 @@ static struct hx_write_ahead_change change_of(
 {
 	enum hapax_op_type type = work->op->type;
 
+	assert(work->transition.effect != HX_EFFECT_NONE);
+	assert(work->transition.was_absent || work->place != 0);
+	/* Nothing is removed that a reader could not have seen. */
+	assert(work->transition.effect == HX_EFFECT_PUT || !work->transition.was_absent);
 	return (struct hx_write_ahead_change){
 		.key = work->key,
 		.next = work->transition.effect == HX_EFFECT_PUT ? &work->transition.next : NULL,
@@ -327,6 +362,9 @@ enum hapax_status hx_work_prepare(
 
 	if (status != HAPAX_OK)
 		return status;
+	work_assert(work);
+	assert(work->staged == 0);
+	assert(staged >= 1);
 	status = admit(work, context, may_evict);
 	if (status == HAPAX_OK)
 		status = stage(work, context, token, staged);
@@ -336,11 +374,15 @@ enum hapax_status hx_work_prepare(
 		hx_work_cancel(work, context);
 		hx_store_refuse(work->op, status);
 	}
+	work_assert(work);
 	return status;
 }
 
 void hx_work_commit(struct hx_work *work, const struct hx_work_context *context)
 {
+	work_assert(work);
+	assert(hx_table_is_begun(&work->key->shard->table));
+	assert(work->op->status == HAPAX_OK || work->transition.effect == HX_EFFECT_NONE);
 	/* First: a reader of the new record must find that it is being written. */
 	write_journal(work, context);
 	switch (work->transition.effect) {
@@ -351,6 +393,7 @@ void hx_work_commit(struct hx_work *work, const struct hx_work_context *context)
 		note_use(work, context, work->staged, 1);
 		break;
 	case HX_EFFECT_REMOVE:
+		assert(work->staged == 0);
 		hx_shard_remove(work->key->shard, work->key->hash, work->place);
 		hx_index_unadmit(context->index);
 		break;
@@ -361,6 +404,9 @@ void hx_work_skip(struct hx_work *work, const struct hx_work_context *context)
 {
 	enum hapax_status status;
 
+	/* Cancelled, or never staged: a staged record would stay for ever. */
+	assert(work->staged == 0);
+	assert(!work->is_admitted);
 	work->transition.effect = HX_EFFECT_NONE;
 	hx_store_skip(work->op);
 	if (work->op->status != HAPAX_OK)
@@ -374,6 +420,7 @@ void hx_work_skip(struct hx_work *work, const struct hx_work_context *context)
 
 void hx_work_cancel(struct hx_work *work, const struct hx_work_context *context)
 {
+	work_assert(work);
 	if (work->staged != 0)
 		hx_shard_unstage(work->key->shard, work->staged);
 	if (work->is_admitted)
@@ -405,6 +452,8 @@ static enum hapax_status settle(
 	hx_transition_sweep(&record, &context->rules, &transition);
 	if (transition.effect != HX_EFFECT_PUT)
 		return HAPAX_OK;
+	assert(record.state == HAPAX_STATE_CLAIMED);
+	assert(transition.next.state != HAPAX_STATE_CLAIMED);
 	status = hx_shard_stage(
 		shard, &transition.next, &key->packed, 0, context->rules.now_ms, &settled);
 	if (status != HAPAX_OK)
@@ -436,7 +485,9 @@ enum hapax_status hx_work_settle(
 	place = hx_shard_find(shard, &key->packed, key->hash);
 	if (place != 0)
 		status = settle(context, key, place, ret_is_settled);
+	assert(status == HAPAX_OK || !*ret_is_settled);
 	hx_shard_charge(shard);
+	hx_shard_assert(shard);
 	hx_lock_release(&shard->lock);
 	return status;
 }
