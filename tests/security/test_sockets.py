@@ -69,6 +69,35 @@ def test_every_socket_of_a_door_is_looked_at(cli):
             expect_in(words, str(error))
 
 
+def test_a_reload_judges_what_a_socket_speaks(cli):
+    """A socket that was handed over goes on as it began: what a new configuration says of TLS does not protect it."""
+    authority = Authority(cli.folder)
+    server = authority.issue("server")
+    tls = f"tls: {{certificate: {server.path}, key: {server.key}, client_ca: {authority.path}, client_auth: required}}\n"
+    token = "auth: {tokens: [{name: a, hash: 'sha256:" + "0" * 64 + "', role: read}]}\n"
+
+    def reload(daemon, config):
+        (cli.folder / "hapax.yaml").write_text(config, encoding="utf-8")
+        daemon.process.send_signal(signal.SIGHUP)
+        return daemon.wait_for(lambda line: line if "configuration re" in line else None)
+
+    def ask(door):
+        with socket.create_connection(("127.0.0.1", door.getsockname()[1]), timeout=TIMEOUT_SECONDS) as connection:
+            connection.sendall(b"GET /api/v1/stats HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            return connection.recv(4096)
+
+    door = listening(where=("0.0.0.0", 0))
+    with activated(cli, [("admin", door)], token) as daemon:
+        expect_in(b" 401 ", ask(door))
+        expect_in("auth.tokens", reload(daemon, tls))
+        expect_in(b" 401 ", ask(door))
+    # One that speaks TLS needs no token.
+    door = listening(where=("0.0.0.0", 0))
+    with activated(cli, [("admin", door)], tls) as daemon:
+        expect_in("configuration reloaded", reload(daemon, tls))
+        expect_in("auth.tokens", reload(daemon, tls.replace("client_auth: required", "client_auth: optional")))
+
+
 def test_a_unix_socket_that_is_handed_over_speaks_no_tls(cli):
     """As one that hapax opens; its mode says who may connect."""
     authority = Authority(cli.folder)

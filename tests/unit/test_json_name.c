@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "base/bytes.h"
 #include "base/random.h"
@@ -199,48 +198,10 @@ static void any_spelling(void **state)
 	}
 }
 
-/* Processor time to sort names that begin so; the least of several. */
-static clock_t time_to_sort(const char *beginning)
-{
-	clock_t best = 0;
-
-	for (int round = 0; round < 5; round++) {
-		struct names *names = new_names();
-		clock_t begin;
-
-		for (uint32_t i = 0; i < NAMES_MAX; i++) {
-			char text[TEXT_SIZE];
-
-			(void)snprintf(
-				text, sizeof(text), "%s%04u", beginning, i * 7919 % NAMES_MAX);
-			add(names, text);
-		}
-		begin = clock();
-		assert_null(hx_json_names_sort(names->data, names->names, names->count));
-		begin = clock() - begin;
-		if (round == 0 || begin < best)
-			best = begin;
-		free(names);
-	}
-	return best;
-}
-
-/* Each part is unescaped once: at every comparison it took fifty times as long as plain names. */
-static void escapes_are_not_read_at_every_comparison(void **state)
-{
-	clock_t plain = time_to_sort("");
-	clock_t escaped = time_to_sort("\\u0063\\u0063\\u0063\\u0063\\u0063\\u0063\\u0063\\u0063");
-
-	(void)state;
-
-	assert_true(escaped < 10 * plain);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_spelling),
-		cmocka_unit_test(escapes_are_not_read_at_every_comparison),
 		cmocka_unit_test(names_in_order_stay),
 		cmocka_unit_test(equal_names_are_found_wherever_they_stand),
 		cmocka_unit_test(escaped_names_equal_plain_ones),
