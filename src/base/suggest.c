@@ -2,7 +2,7 @@
 /*
  * suggest.c - edit distance between what was typed and what exists.
  *
- * The distance counts insertions, deletions, replacements and swaps of neighbours
+ * The distance counts insertions, deletions, replacements and swaps of neighbors
  * (optimal string alignment): the four slips of a typing hand. A word may be off by
  * one, and by one more for every four letters; beyond that a suggestion is noise.
  */

@@ -155,7 +155,7 @@ void hx_claim_part(struct hx_pump *pump, struct hapax_run *run, enum hx_parting 
 			hx_key_queue_watch(
 				pump, queue, hx_time_after(hx_processor_now(run->processor), 1));
 		}
-		/* A settled key leaves nobody waiting; otherwise the waiters have a scout or timer. */
+		/* A settled key leaves no waiter; otherwise the waiters have a scout or timer. */
 		assert(parting != HX_PARTING_SETTLED || queue->first == NULL);
 		assert(queue->first == NULL || queue->holder != NULL || queue->scout != NULL ||
 		       queue->timer.place != 0);

@@ -68,7 +68,7 @@ static void answer_from(
 {
 	const struct hapax_op *op = &direct->op;
 
-	/* Whoever may run begins a run: an answer alone would leave the claim to lapse. */
+	/* A caller that may run begins a run: an answer alone would leave the claim to lapse. */
 	assert(op->outcome != HAPAX_OUTCOME_ACQUIRED);
 	assert(outcome == op->outcome || op->outcome == HAPAX_OUTCOME_MISMATCH);
 	*answer = (struct hapax_answer)HAPAX_ANSWER_INIT;

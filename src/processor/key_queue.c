@@ -196,7 +196,7 @@ bool hx_key_queues_join(
 	if (queue->members != NULL)
 		queue->members->member_back = key;
 	queue->members = key;
-	/* Whoever has the same text finds the queue by its new member. */
+	/* A caller with the same text finds the queue by its new member. */
 	assert(queue->hash == hash);
 	assert(queues->count > 0);
 	return true;

@@ -201,7 +201,7 @@ static void unsecured(
 		loop->serve, loop->cells, hx_config_tls_name(tls_of(loop, server)), client, why);
 }
 
-/* One loop's share of a common limit; 0 is no limit. */
+/* One loop's share of a common limit; 0 means no limit. */
 static size_t share(const struct hx_loop *loop, uint64_t max)
 {
 	size_t loops = loop->serve->loop_count;
