@@ -3,7 +3,8 @@
  * resolver.c - resolve host names on a thread that may block.
  *
  * A job is queued, then run by the worker, then posted to its reactor, whose task frees it.
- * Forgetting a job only clears its function; the job still runs and is freed at the end.
+ * Forgetting a job only clears its function; the job still runs and is freed at the end: by its
+ * task, or by hx_resolver_done() if its reactor does not turn again.
  */
 #include "net/resolver.h"
 
@@ -17,7 +18,8 @@ struct hx_resolver_job {
 	struct hx_job base;
 	struct hx_resolver *resolver;
 	struct hx_reactor *reactor;
-	hx_resolved_fn *fn; /* NULL: forgotten. Only the reactor's thread uses it */
+	struct hx_resolver_job *next; /* in resolver->answered */
+	hx_resolved_fn *fn;           /* NULL: forgotten. Only the reactor's thread uses it */
 	void *context;
 	struct hx_task task;
 	struct hx_address addresses[HX_RESOLVED_MAX];
@@ -30,6 +32,23 @@ void hx_resolver_init(struct hx_resolver *resolver, const struct hx_net *net)
 {
 	resolver->net = net;
 	hx_worker_init(&resolver->worker, "hapax-resolver");
+	hx_lock_init(&resolver->lock);
+	resolver->answered = NULL;
+}
+
+/* No reactor may turn again, so nothing else would free the answer to a query that was dropped. */
+static void free_dropped(struct hx_resolver *resolver)
+{
+	while (resolver->answered != NULL) {
+		struct hx_resolver_job *job = resolver->answered;
+
+		resolver->answered = job->next;
+		job->resolver = NULL;
+		if (job->fn == NULL) {
+			hx_reactor_cancel(job->reactor, &job->task);
+			hx_free(job);
+		}
+	}
 }
 
 void hx_resolver_done(struct hx_resolver *resolver)
@@ -43,6 +62,23 @@ void hx_resolver_done(struct hx_resolver *resolver)
 		job = next;
 	}
 	(void)hx_worker_join(&resolver->worker, INT64_MAX);
+	free_dropped(resolver);
+}
+
+/* job->resolver is NULL: the resolver is done. */
+static void leave_answered(struct hx_resolver_job *job)
+{
+	struct hx_resolver *resolver = job->resolver;
+	struct hx_resolver_job **at;
+
+	if (resolver == NULL)
+		return;
+	hx_lock_acquire(&resolver->lock);
+	at = &resolver->answered;
+	while (*at != job)
+		at = &(*at)->next;
+	*at = job->next;
+	hx_lock_release(&resolver->lock);
 }
 
 static void report(struct hx_task *task)
@@ -50,6 +86,7 @@ static void report(struct hx_task *task)
 	struct hx_resolver_job *job = task->context;
 	struct hapax_error err = {.status = HAPAX_OK};
 
+	leave_answered(job);
 	if (job->fn != NULL) {
 		if (job->count == -ENOENT)
 			(void)hx_error_set(
@@ -67,10 +104,15 @@ static void report(struct hx_task *task)
 static void resolve(struct hx_job *base)
 {
 	struct hx_resolver_job *job = HX_CONTAINER(base, struct hx_resolver_job, base);
-	const struct hx_net *net = job->resolver->net;
+	struct hx_resolver *resolver = job->resolver;
+	const struct hx_net *net = resolver->net;
 
 	job->count = net->ops->resolve(
 		net->context, job->host, job->port, job->addresses, HX_RESOLVED_MAX);
+	hx_lock_acquire(&resolver->lock);
+	job->next = resolver->answered;
+	resolver->answered = job;
+	hx_lock_release(&resolver->lock);
 	hx_reactor_post(job->reactor, &job->task);
 }
 

@@ -16,6 +16,7 @@
 
 #include <hapax/error.h>
 
+#include "base/thread.h"
 #include "base/worker.h"
 #include "net/address.h"
 #include "net/reactor.h"
@@ -32,11 +33,16 @@ typedef void hx_resolved_fn(
 struct hx_resolver {
 	const struct hx_net *net;
 	struct hx_worker worker;
+	struct hx_lock lock;
+	struct hx_resolver_job *answered; /* Locks: lock. Posted to their reactors */
 };
 
 void hx_resolver_init(struct hx_resolver *resolver, const struct hx_net *net);
 
-/* Waits for the query in progress; its reactor must still exist. */
+/*
+ * Waits for the query in progress, and frees queries that were dropped. Their reactors still exist,
+ * and none of them runs.
+ */
 void hx_resolver_done(struct hx_resolver *resolver);
 
 /*

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
+
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -313,9 +315,64 @@ static void resolver_answers_on_the_loop(void **state)
 	hx_resolver_done(&resolver);
 }
 
+static struct hx_event asked;
+
+static int resolve_late(
+	void *context, const char *host, uint16_t port, struct hx_address *ret_addresses,
+	size_t count_max)
+{
+	(void)context, (void)host, (void)port, (void)ret_addresses, (void)count_max;
+	hx_event_set(&asked);
+	return -ENOENT;
+}
+
+/*
+ * A dial is canceled while its name is resolved, and the owner ends: its loop does not turn again.
+ * The worker has taken the query up, so the end waits for it, and finds it answered.
+ */
+static void a_dropped_query_is_freed_without_a_turn(void **state)
+{
+	struct bench *bench = *state;
+	const struct hx_net_ops ops = {.resolve = resolve_late};
+	const struct hx_net net = {.ops = &ops};
+	struct hx_resolver resolver;
+	struct hx_resolver_job *job = NULL;
+	struct answer dropped = {0};
+	int64_t before = hx_alloc_live();
+
+	hx_event_init(&asked);
+	hx_resolver_init(&resolver, &net);
+	assert_int_equal(
+		hx_resolver_ask(
+			&resolver, &bench->reactor, "late", 80, note_answer, &dropped, &job, NULL),
+		HAPAX_OK);
+	hx_event_wait(&asked);
+	hx_resolver_forget(&resolver, job);
+	hx_resolver_done(&resolver);
+	assert_int_equal(hx_alloc_live(), before);
+	/* A turn that comes all the same finds nothing. */
+	hx_reactor_turn(&bench->reactor, 0);
+	assert_int_equal(dropped.calls, 0);
+	/* A query that was not dropped is answered after the end of the resolver. */
+	hx_event_init(&asked);
+	hx_resolver_init(&resolver, &net);
+	assert_int_equal(
+		hx_resolver_ask(
+			&resolver, &bench->reactor, "late", 80, note_answer, &dropped, &job, NULL),
+		HAPAX_OK);
+	hx_event_wait(&asked);
+	hx_resolver_done(&resolver);
+	memset(&resolver, 0xff, sizeof(resolver));
+	hx_reactor_turn(&bench->reactor, 0);
+	assert_int_equal(dropped.calls, 1);
+	assert_int_equal(hx_alloc_live(), before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			a_dropped_query_is_freed_without_a_turn, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(turn_has_an_order, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(unwatched_is_not_called, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(posts_from_threads_run, set_up, tear_down),

@@ -715,8 +715,6 @@ static void sink_close(struct hx_sink *base)
 	}
 	if (sink->has_reactor) {
 		hx_resolver_done(&sink->resolver);
-		/* Drop a pending answer of the resolver. */
-		hx_reactor_turn(&sink->reactor, 0);
 		hx_reactor_done(&sink->reactor);
 	}
 	hx_tls_context_free(sink->tls);

@@ -487,11 +487,8 @@ void hapax_consumer_free(struct hapax_consumer *consumer)
 	free_routes(core);
 	if (consumer->has_reactor)
 		hx_timer_retire(&consumer->reactor.timers, &consumer->timer);
-	if (consumer->has_resolver) {
+	if (consumer->has_resolver)
 		hx_resolver_done(&consumer->resolver);
-		/* A name may be resolved after its dial was canceled: free that job here. */
-		hx_reactor_turn(&consumer->reactor, 0);
-	}
 	if (consumer->has_reactor)
 		hx_reactor_done(&consumer->reactor);
 	hx_free(consumer);

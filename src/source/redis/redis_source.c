@@ -214,11 +214,8 @@ static void redis_close(struct hapax_source *base)
 	hx_redis_line_done(&source->reader.line);
 	hx_redis_line_done(&source->writer.line);
 	hx_timer_retire(&source->io_thread.reactor.timers, &source->pulse);
-	if (source->has_resolver) {
+	if (source->has_resolver)
 		hx_resolver_done(&source->resolver);
-		/* A name may be resolved after its dial was canceled: free that job here. */
-		hx_reactor_turn(&source->io_thread.reactor, 0);
-	}
 	hx_tls_context_free(source->tls);
 	hx_redis_writer_free(source);
 	hx_redis_entry_free_spares(source);

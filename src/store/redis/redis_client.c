@@ -226,8 +226,6 @@ void hx_redis_client_close(struct hx_redis_client *client)
 		hx_redis_subscriber_done(&client->subscriber);
 		hx_redis_cluster_free(client);
 		hx_resolver_done(&client->resolver);
-		/* Consume a late answer of the resolver. */
-		hx_reactor_turn(&client->reactor, 0);
 		hx_reactor_done(&client->reactor);
 		client->has_reactor = false;
 		hx_mutex_done(&client->guarantee_mutex);
