@@ -16,6 +16,7 @@
 #include "store/index/packed_key.h"
 #include "store/index/packed_mark.h"
 #include "store/log/format/directory.h"
+#include "store/log/format/endian.h"
 #include "support/random_record.h"
 #include "support/scale.h"
 
@@ -317,6 +318,25 @@ static void other_entries_come_back(void **state)
 		HAPAX_OK);
 }
 
+/* Its next pass would write over a segment, or give up the whole log. */
+static void impossible_manifest_is_refused(void **state)
+{
+	unsigned char at[128];
+	struct hx_log_entry entry;
+	struct hx_log_manifest_item item = {.id = 6, .bytes = 8192, .kind = HX_LOG_KIND_DAY};
+	struct hapax_bytes bytes = {at, hx_log_manifest_size(1)};
+
+	(void)state;
+	hx_log_manifest_encode(at, 3, 7, &item, 1, 2);
+	hx_put64(at + 24, 6);
+	assert_int_equal(hx_log_entry_decode(bytes, &entry, NULL), HAPAX_ERR_CORRUPT);
+	hx_log_manifest_encode(at, 3, 7, &item, 1, 2);
+	hx_put64(at + 16, 0);
+	assert_int_equal(hx_log_entry_decode(bytes, &entry, NULL), HAPAX_ERR_CORRUPT);
+	hx_put64(at + 16, 3);
+	assert_int_equal(hx_log_entry_decode(bytes, &entry, NULL), HAPAX_OK);
+}
+
 /* Each kind, each size: what is too short is refused before it is read (ASan watches). */
 static void short_entries_are_refused(void **state)
 {
@@ -380,6 +400,7 @@ int main(void)
 		cmocka_unit_test(random_records_come_back),
 		cmocka_unit_test(mark_is_the_put_of_its_record),
 		cmocka_unit_test(other_entries_come_back),
+		cmocka_unit_test(impossible_manifest_is_refused),
 		cmocka_unit_test(short_entries_are_refused),
 		cmocka_unit_test(names_come_back),
 	};

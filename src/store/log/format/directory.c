@@ -32,7 +32,8 @@ void hx_log_name(
 		ret_name, HX_LOG_NAME_SIZE, "%s-%016" PRIx64 ".seg%s", hx_log_kind_name(kind), id,
 		suffix);
 
-	assert(size > 0 && size < HX_LOG_NAME_SIZE);
+	assert(size > 0);
+	assert(size < HX_LOG_NAME_SIZE);
 }
 
 static bool parse_id(const char *digits, uint64_t *ret_id)
@@ -70,12 +71,22 @@ bool hx_log_name_parse(const char *name, enum hx_log_kind *ret_kind, uint64_t *r
 	return false;
 }
 
+/* The path is absolute and has no slash behind it, unless it is the root. */
+static void directory_assert(const struct hx_log_directory *directory)
+{
+	assert(directory->io != NULL);
+	assert(directory->path[0] == '/');
+	assert(directory->path[sizeof(directory->path) - 1] == '\0');
+	assert(directory->lock_file >= -1);
+}
+
 void hx_log_path(
 	const struct hx_log_directory *directory, const char *name, char ret_path[HX_LOG_PATH_SIZE])
 {
 	int size = snprintf(ret_path, HX_LOG_PATH_SIZE, "%s/%s", directory->path, name);
 
-	assert(size > 0 && size < HX_LOG_PATH_SIZE);
+	assert(size > 0);
+	assert(size < HX_LOG_PATH_SIZE);
 }
 
 enum hapax_status hx_log_directory_init(
@@ -100,12 +111,15 @@ enum hapax_status hx_log_directory_init(
 	size = strlen(directory->path);
 	while (size > 2 && strcmp(directory->path + size - 2, "/.") == 0)
 		directory->path[size -= 2] = '\0';
+	directory_assert(directory);
+	assert(directory->lock_file == -1);
 	return HAPAX_OK;
 }
 
 static enum hapax_status failed_at(
 	struct hapax_error *err, int failed, const char *what, const char *path)
 {
+	assert(failed < 0);
 	return hx_error_set(
 		err, hx_error_status_of(-failed), -failed, "\"%s\" was not %s", path, what);
 }
@@ -118,6 +132,9 @@ static enum hapax_status refuse_second(
 	char text[PID_TEXT_SIZE] = {0};
 	ssize_t size = hx_io_read_full(io, file, text, sizeof(text) - 1, 0);
 
+	/* The other process holds it. */
+	assert(directory->lock_file == -1);
+	assert(size < (ssize_t)sizeof(text));
 	for (ssize_t i = 0; i < size; i++) {
 		if (text[i] < '0' || text[i] > '9')
 			text[i] = '\0';
@@ -137,6 +154,9 @@ enum hapax_status hx_log_directory_lock(
 	struct hx_io_stat st;
 	int file, failed;
 
+	directory_assert(directory);
+	/* A second lock by the same process would succeed, and its end would release both. */
+	assert(directory->lock_file == -1);
 	hx_log_path(directory, "LOCK", path);
 	file = io->ops->open(io->context, path, flags, MODE_FILE);
 	/* A process that has a store open has created LOCK. */
@@ -168,6 +188,7 @@ enum hapax_status hx_log_directory_try(struct hx_log_directory *directory, struc
 	char path[HX_LOG_PATH_SIZE];
 	int file, failed;
 
+	assert(directory->lock_file >= 0);
 	/* The name that a crash may leave and every open removes. */
 	hx_log_path(directory, "STORE.tmp", path);
 	file = io->ops->open(io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_CREATE, MODE_FILE);
@@ -188,6 +209,8 @@ void hx_log_directory_sign(struct hx_log_directory *directory)
 		return;
 	/* For people, and never synced: only the lock counts. */
 	size = snprintf(text, sizeof(text), "%ld\n", (long)hx_process_id());
+	assert(size > 0);
+	assert((size_t)size < sizeof(text));
 	(void)io->ops->ftruncate(io->context, directory->lock_file, 0);
 	(void)hx_io_write_full(io, directory->lock_file, text, (size_t)size, 0);
 }
@@ -199,6 +222,8 @@ bool hx_log_directory_is_gone(const struct hx_log_directory *directory)
 	struct hx_io_stat st;
 	int failed = io->ops->stat_path(io->context, directory->path, &st);
 
+	/* Device and inode are known since the lock was taken. */
+	assert(directory->lock_file >= 0);
 	if (failed == 0 && (st.device != directory->device || st.inode != directory->inode))
 		return true;
 	hx_log_path(directory, "STORE", path);
@@ -284,6 +309,7 @@ static enum hapax_status judge_without_store(
 	struct contents contents = {0};
 	int failed = io->ops->list(io->context, directory->path, look_at, &contents);
 
+	directory_assert(directory);
 	if (failed != 0)
 		return failed_at(err, failed, "listed", directory->path);
 	if (contents.has_segments)
@@ -325,6 +351,7 @@ enum hapax_status hx_log_directory_read(
 	enum hapax_status status;
 	int file;
 
+	directory_assert(directory);
 	*ret_found = false;
 	hx_log_path(directory, "STORE", path);
 	file = io->ops->open(io->context, path, HX_IO_READ, 0);
@@ -362,6 +389,9 @@ enum hapax_status hx_log_directory_write(
 	char path[HX_LOG_PATH_SIZE], tmp[HX_LOG_PATH_SIZE];
 	int failed;
 
+	directory_assert(directory);
+	/* Only the owner changes STORE. */
+	assert(directory->lock_file >= 0);
 	hx_log_store_encode(&directory->store, block);
 	hx_log_path(directory, "STORE", path);
 	hx_log_path(directory, "STORE.tmp", tmp);
@@ -381,12 +411,16 @@ enum hapax_status hx_log_directory_vouch(
 	uint64_t before = directory->store.log_id;
 	enum hapax_status status;
 
+	assert(id != 0);
 	if (id <= before)
 		return HAPAX_OK;
 	directory->store.log_id = id;
 	status = hx_log_directory_write(directory, err);
 	if (status != HAPAX_OK)
 		directory->store.log_id = before;
+	/* It never takes a word back: the log that STORE names has been seen. */
+	assert(directory->store.log_id >= before);
+	assert(status != HAPAX_OK || directory->store.log_id == id);
 	return status;
 }
 
@@ -395,9 +429,9 @@ static void parent_of(const struct hx_log_directory *directory, char ret_path[HX
 {
 	const char *slash = strrchr(directory->path, '/');
 
-	if (slash == NULL)
-		snprintf(ret_path, HX_LOG_PATH_SIZE, ".");
-	else if (slash == directory->path)
+	assert(directory->path[0] == '/');
+	assert(slash != NULL);
+	if (slash == directory->path)
 		snprintf(ret_path, HX_LOG_PATH_SIZE, "/");
 	else
 		snprintf(
@@ -411,6 +445,7 @@ enum hapax_status hx_log_directory_make(struct hx_log_directory *directory, stru
 	char parent[HX_LOG_PATH_SIZE];
 	int failed = io->ops->mkdir(io->context, directory->path, MODE_DIRECTORY);
 
+	directory_assert(directory);
 	if (failed == -EEXIST)
 		return HAPAX_OK;
 	if (failed != 0)
@@ -429,6 +464,8 @@ static int remove_unfinished(void *arg, const char *name)
 
 	if (!is_unfinished(name))
 		return 0;
+	/* Another process may be making what is unfinished. */
+	assert(directory->lock_file >= 0);
 	hx_log_path(directory, name, path);
 	return directory->io->ops->unlink(directory->io->context, path);
 }
@@ -439,6 +476,7 @@ enum hapax_status hx_log_directory_clean(
 	const struct hx_io *io = directory->io;
 	int failed = io->ops->list(io->context, directory->path, remove_unfinished, directory);
 
+	directory_assert(directory);
 	/* A name that has already disappeared is fine. */
 	if (failed != 0 && failed != -ENOENT)
 		return failed_at(err, failed, "cleaned", directory->path);
@@ -450,6 +488,7 @@ enum hapax_status hx_log_directory_sync(struct hx_log_directory *directory, stru
 	const struct hx_io *io = directory->io;
 	int failed = io->ops->fsync_dir(io->context, directory->path);
 
+	directory_assert(directory);
 	if (failed != 0)
 		return failed_at(err, failed, "synced", directory->path);
 	return HAPAX_OK;

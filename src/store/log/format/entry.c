@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "record/record.h"
+#include "store/index/elsewhere.h"
 #include "store/index/packed_key.h"
 #include "store/index/packed_mark.h"
 #include "store/log/format/endian.h"
@@ -75,6 +76,9 @@ static unsigned parts_of(const struct hapax_record *record)
 {
 	unsigned parts = 0;
 
+	assert(record->fingerprint_size <= HAPAX_FINGERPRINT_SIZE);
+	/* Decode knows two sizes. */
+	assert(record->fingerprint_size % HAPAX_FINGERPRINT_SHORT_SIZE == 0);
 	if (record->fingerprint_size != 0)
 		parts |= record->fingerprint_size == HAPAX_FINGERPRINT_SIZE ? PART_PRINT
 									    : PART_PRINT_SHORT;
@@ -117,13 +121,48 @@ static size_t fixed_size(unsigned parts)
 	};
 	size_t size = 0;
 
+	assert((parts & ~(unsigned)PARTS_KNOWN) == 0);
+	assert((parts & (PART_PRINT | PART_PRINT_SHORT)) != (PART_PRINT | PART_PRINT_SHORT));
 	for (size_t i = 0; i < HX_COUNT(sizes); i++)
 		size += parts & sizes[i].part ? sizes[i].size : 0;
 	return size;
 }
 
+/* Is the stored key one that hx_packed_key_init() makes? */
+static bool key_is_valid(unsigned encoding, size_t size)
+{
+	switch (encoding) {
+	case HX_KEY_RAW: return size >= 1 && size <= HX_KEY_SIZE_MAX;
+	case HX_KEY_UUID: return size == HX_UUID_SIZE;
+	case HX_KEY_HEX: return size >= 1 && size <= HX_KEY_TEXT_SIZE / 2;
+	default: return false;
+	}
+}
+
+/* A key as hx_packed_key_init() makes it, or decode accepts it. */
+static void key_assert(const struct hx_packed_key *key)
+{
+	assert(key_is_valid(key->encoding, key->size));
+	assert(key->scope_id < HX_SCOPES_MAX);
+}
+
+/*
+ * The parts of an entry end at end: the rest is only padding. An encoder and its size function
+ * agree then.
+ */
+static void end_assert(const unsigned char *at, const unsigned char *end, size_t size)
+{
+	/* Also false if end lies behind the entry: the difference wraps around. */
+	assert(size - (size_t)(end - at) < HX_LOG_ENTRY_ALIGN);
+}
+
 size_t hx_log_put_size(const struct hapax_record *record, const struct hx_packed_key *key)
 {
+	/* So a record always fits into an empty frame. */
+	assert(record->owner.size <= HX_OWNER_SIZE_MAX);
+	assert(record->error.size <= HX_ERROR_TEXT_SIZE_MAX);
+	assert(record->result.headers.size <= HX_RESULT_HEADERS_SIZE_MAX);
+	assert(record->result.body.size <= HX_RESULT_SIZE_LIMIT);
 	return padded(
 		HX_LOG_RECORD_HEAD_SIZE + key->size + fixed_size(parts_of(record)) +
 		record->owner.size + record->error.size + record->result.headers.size +
@@ -135,9 +174,10 @@ size_t hx_log_remove_size(const struct hx_packed_key *key)
 	return padded(HX_LOG_RECORD_HEAD_SIZE + key->size);
 }
 
-static void encode_head(unsigned char *at, uint8_t kind, size_t size, uint64_t lsn)
+static inline void encode_head(unsigned char *at, uint8_t kind, size_t size, uint64_t lsn)
 {
-	assert(size % HX_LOG_ENTRY_ALIGN == 0 && size <= HX_LOG_FRAME_SIZE_MAX);
+	assert(size % HX_LOG_ENTRY_ALIGN == 0);
+	assert(size <= HX_LOG_FRAME_SIZE_MAX - HX_LOG_BLOCK_SIZE);
 	at[HX_LOG_ENTRY_KIND] = kind;
 	at[HX_LOG_ENTRY_FLAGS] = 0;
 	hx_put16(at + HX_LOG_ENTRY_KEY_SIZE, 0);
@@ -162,6 +202,10 @@ static void append_result(unsigned char **at, const struct hapax_result *result)
 {
 	unsigned char *head = *at;
 
+	/* A result that is only on disk has sizes without bytes: its record is not encoded. */
+	assert(!hx_result_is_elsewhere(result));
+	assert((unsigned)result->kind <= UINT8_MAX);
+	assert((unsigned)result->result_class <= UINT8_MAX);
 	head[0] = (unsigned char)result->kind;
 	head[1] = (unsigned char)result->result_class;
 	hx_put16(head + 2, 0);
@@ -176,6 +220,9 @@ static void append_result(unsigned char **at, const struct hapax_result *result)
 
 static void append_parts(unsigned char **at, const struct hapax_record *record, unsigned parts)
 {
+	assert(((parts & PART_OWNER) != 0) == (record->owner.size != 0));
+	assert(((parts & PART_ERROR) != 0) == (record->error.size != 0));
+	assert(((parts & (PART_PRINT | PART_PRINT_SHORT)) != 0) == (record->fingerprint_size != 0));
 	if (parts & (PART_PRINT_SHORT | PART_PRINT))
 		append(at, record->fingerprint, record->fingerprint_size);
 	if (parts & PART_TTL)
@@ -208,6 +255,7 @@ static unsigned char *encode_keyed(
 	unsigned char *at, uint8_t kind, size_t size, const struct hx_packed_key *key,
 	uint32_t scope, uint64_t lsn)
 {
+	assert(size >= (size_t)HX_LOG_RECORD_HEAD_SIZE + key->size);
 	encode_head(at, kind, size, lsn);
 	hx_put16(at + HX_LOG_ENTRY_KEY_SIZE, key->size);
 	hx_put64(at + HX_LOG_ENTRY_TOKEN, 0);
@@ -228,6 +276,13 @@ void hx_log_put_encode(
 	unsigned char *end = encode_keyed(at, HX_LOG_PUT, size, key, scope, lsn);
 
 	_Static_assert(HX_OWNER_SIZE_MAX <= UINT8_MAX, "an owner's size is a byte");
+	key_assert(key);
+	assert(scope < HX_SCOPES_MAX);
+	assert((flags & ~(unsigned)HX_LOG_REPLACES) == 0);
+	assert(record->token <= HX_TOKEN_MAX);
+	/* State, origin and encoding share a byte. */
+	assert(((unsigned)record->state & ~(unsigned)BITS_STATE_MASK) == 0);
+	assert((unsigned)record->origin << BITS_ORIGIN_SHIFT < BITS_PARK);
 	at[HX_LOG_ENTRY_FLAGS] = (unsigned char)flags;
 	hx_put64(at + HX_LOG_ENTRY_TOKEN, record->token);
 	hx_put64(at + HX_LOG_ENTRY_EXPIRES, (uint64_t)record->expires_ms);
@@ -236,6 +291,7 @@ void hx_log_put_encode(
 		(unsigned char)((unsigned)record->state | (unsigned)record->origin << BITS_ORIGIN_SHIFT | (record->on_lapse == HAPAX_ON_LAPSE_PARK ? BITS_PARK : 0));
 	hx_put16(at + HX_LOG_ENTRY_PARTS, (uint16_t)parts);
 	append_parts(&end, record, parts);
+	end_assert(at, end, size);
 	memset(end, 0, size - (size_t)(end - at));
 }
 
@@ -246,8 +302,11 @@ void hx_log_remove_encode(
 	size_t size = hx_log_remove_size(key);
 	unsigned char *end = encode_keyed(at, HX_LOG_REMOVE, size, key, scope, lsn);
 
+	key_assert(key);
+	assert(scope < HX_SCOPES_MAX);
 	hx_put64(at + HX_LOG_ENTRY_EXPIRES, (uint64_t)needed_until_ms);
 	hx_put64(at + HX_LOG_ENTRY_CHANGED, (uint64_t)changed_ms);
+	end_assert(at, end, size);
 	memset(end, 0, size - (size_t)(end - at));
 }
 
@@ -266,6 +325,8 @@ void hx_log_mark_encode(
 	size_t size = hx_log_mark_size(mark, key);
 	unsigned char *end = encode_keyed(at, HX_LOG_PUT, size, key, key->scope_id, lsn);
 
+	/* Otherwise the TTL would be a part of its own. */
+	assert(mark->expires_ms != HAPAX_TIME_NEVER);
 	hx_put64(at + HX_LOG_ENTRY_TOKEN, mark->token);
 	hx_put64(at + HX_LOG_ENTRY_EXPIRES, (uint64_t)mark->expires_ms);
 	hx_put64(at + HX_LOG_ENTRY_CHANGED, (uint64_t)now_ms);
@@ -274,12 +335,37 @@ void hx_log_mark_encode(
 		hx_put16(at + HX_LOG_ENTRY_PARTS, PART_PRINT);
 		append(&end, mark->fingerprint, HAPAX_FINGERPRINT_SIZE);
 	}
+	end_assert(at, end, size);
 	memset(end, 0, size - (size_t)(end - at));
 }
 
 size_t hx_log_scope_size(struct hapax_bytes tenant, struct hapax_bytes group)
 {
 	return padded(HX_LOG_SCOPE_HEAD_SIZE + tenant.size + group.size);
+}
+
+/* What the encoder of a small entry wrote, as decode reads it. */
+static struct hx_log_entry read_back(const unsigned char *at, size_t size, uint64_t lsn)
+{
+	struct hx_log_entry back = {0};
+	enum hapax_status status = hx_log_entry_decode(hx_bytes(at, size), &back, NULL);
+
+	assert(status == HAPAX_OK);
+	assert(back.size == size);
+	assert(back.lsn == lsn);
+	return back;
+}
+
+static void scope_assert_pair(
+	const unsigned char *at, size_t size, uint32_t number, struct hapax_bytes tenant,
+	struct hapax_bytes group, uint64_t lsn)
+{
+	struct hx_log_entry back = read_back(at, size, lsn);
+
+	assert(back.kind == HX_LOG_SCOPE);
+	assert(back.as.scope.number == number);
+	assert(hx_bytes_equal(back.as.scope.tenant, tenant));
+	assert(hx_bytes_equal(back.as.scope.group, group));
 }
 
 void hx_log_scope_encode(
@@ -289,18 +375,28 @@ void hx_log_scope_encode(
 	size_t size = hx_log_scope_size(tenant, group);
 	unsigned char *end = at + HX_LOG_SCOPE_HEAD_SIZE;
 
+	assert(number < HX_SCOPES_MAX);
+	assert(tenant.size >= 1);
+	assert(tenant.size <= HX_SCOPE_PART_SIZE_MAX);
+	assert(group.size >= 1);
+	assert(group.size <= HX_SCOPE_PART_SIZE_MAX);
 	encode_head(at, HX_LOG_SCOPE, size, lsn);
 	hx_put32(at + 16, number);
 	hx_put16(at + 20, (uint16_t)tenant.size);
 	hx_put16(at + 22, (uint16_t)group.size);
 	append(&end, tenant.data, tenant.size);
 	append(&end, group.data, group.size);
+	end_assert(at, end, size);
 	memset(end, 0, size - (size_t)(end - at));
+	scope_assert_pair(at, size, number, tenant, group, lsn);
 }
 
 void hx_log_begin_encode(
 	unsigned char *at, uint64_t previous_id, uint64_t previous_end, uint64_t lsn)
 {
+	/* The first segment follows none. */
+	assert((previous_id == 0) == (previous_end == 0));
+	assert(previous_end % HX_LOG_BLOCK_SIZE == 0);
 	encode_head(at, HX_LOG_BEGIN, HX_LOG_BEGIN_SIZE, lsn);
 	hx_put64(at + 16, previous_id);
 	hx_put64(at + 24, previous_end);
@@ -308,13 +404,24 @@ void hx_log_begin_encode(
 
 size_t hx_log_manifest_size(uint32_t count)
 {
+	assert(count <= HX_LOG_CLASS_SEGMENTS_MAX);
 	return HX_LOG_MANIFEST_HEAD_SIZE + (size_t)count * HX_LOG_MANIFEST_ITEM_SIZE;
+}
+
+/* A segment of a manifest, written or accepted. */
+static void manifest_item_assert(const struct hx_log_manifest_item *item, uint64_t next_class_id)
+{
+	assert(item->kind != HX_LOG_KIND_LOG);
+	assert((unsigned)item->kind < HX_LOG_KIND_COUNT);
+	/* The next pass would otherwise write over it. */
+	assert(item->id < next_class_id);
 }
 
 void hx_log_manifest_encode(
 	unsigned char *at, uint64_t log_first_id, uint64_t next_class_id,
 	const struct hx_log_manifest_item *items, uint32_t count, uint64_t lsn)
 {
+	assert(log_first_id != 0);
 	encode_head(at, HX_LOG_MANIFEST, hx_log_manifest_size(count), lsn);
 	hx_put64(at + 16, log_first_id);
 	hx_put64(at + 24, next_class_id);
@@ -322,6 +429,7 @@ void hx_log_manifest_encode(
 	hx_put32(at + 36, 0);
 	at += HX_LOG_MANIFEST_HEAD_SIZE;
 	for (uint32_t i = 0; i < count; i++) {
+		manifest_item_assert(&items[i], next_class_id);
 		hx_put64(at, items[i].id);
 		hx_put64(at + 8, items[i].bytes);
 		hx_put32(at + 16, items[i].kind);
@@ -334,12 +442,27 @@ void hx_log_counts_encode(
 	unsigned char *at, int64_t hour_ms, uint32_t scope,
 	const uint64_t counts[HAPAX_DECISION_COUNT], uint64_t lsn)
 {
+	assert(scope < HX_SCOPES_MAX);
 	encode_head(at, HX_LOG_COUNTS, HX_LOG_COUNTS_SIZE, lsn);
 	hx_put64(at + 16, (uint64_t)hour_ms);
 	hx_put32(at + 24, scope);
 	hx_put32(at + 28, 0);
 	for (size_t i = 0; i < HAPAX_DECISION_COUNT; i++)
 		hx_put64(at + 32 + 8 * i, counts[i]);
+}
+
+static void seal_assert_pair(const unsigned char *at, const struct hx_log_seal *seal, uint64_t lsn)
+{
+	struct hx_log_entry back = read_back(at, HX_LOG_SEAL_SIZE, lsn);
+
+	assert(back.kind == HX_LOG_SEAL);
+	assert(back.as.seal.puts == seal->puts);
+	assert(back.as.seal.removes == seal->removes);
+	assert(back.as.seal.removes_offset == seal->removes_offset);
+	assert(back.as.seal.lsn_low == seal->lsn_low);
+	assert(back.as.seal.made_lsn == seal->made_lsn);
+	assert(back.as.seal.expires_ms_max == seal->expires_ms_max);
+	assert(back.as.seal.put_bytes == seal->put_bytes);
 }
 
 void hx_log_seal_encode(unsigned char *at, const struct hx_log_seal *seal, uint64_t lsn)
@@ -352,6 +475,7 @@ void hx_log_seal_encode(unsigned char *at, const struct hx_log_seal *seal, uint6
 	hx_put64(at + 48, seal->made_lsn);
 	hx_put64(at + 56, (uint64_t)seal->expires_ms_max);
 	hx_put64(at + 64, seal->put_bytes);
+	seal_assert_pair(at, seal, lsn);
 }
 
 /* Decoding. */
@@ -414,6 +538,9 @@ static void take_result(struct rest *rest, struct hapax_result *result)
 
 static void take_parts(struct rest *rest, unsigned parts, struct hapax_record *record)
 {
+	/* The caller cleared the record: a part that is absent leaves zeros. */
+	assert(record->fingerprint_size == 0);
+	assert(record->result.body.size == 0);
 	if (parts & PART_PRINT_SHORT)
 		record->fingerprint_size = HAPAX_FINGERPRINT_SHORT_SIZE;
 	if (parts & PART_PRINT)
@@ -439,22 +566,13 @@ static void take_parts(struct rest *rest, unsigned parts, struct hapax_record *r
 		take_result(rest, &record->result);
 }
 
-/* Is the stored key one that hx_packed_key_init() makes? */
-static bool key_is_valid(unsigned encoding, size_t size)
-{
-	switch (encoding) {
-	case HX_KEY_RAW: return size >= 1 && size <= HX_KEY_SIZE_MAX;
-	case HX_KEY_UUID: return size == HX_UUID_SIZE;
-	case HX_KEY_HEX: return size >= 1 && size <= HX_KEY_TEXT_SIZE / 2;
-	default: return false;
-	}
-}
-
 /* Stand-ins for the scope's names, which are known elsewhere, so that the record can be checked. */
 static bool record_is_valid(struct hapax_record *record)
 {
 	bool is_valid;
 
+	assert(record->tenant.size == 0);
+	assert(record->group.size == 0);
 	record->tenant = HX_BYTES_LIT("t");
 	record->group = HX_BYTES_LIT("g");
 	is_valid = hx_record_is_valid(record);
@@ -472,6 +590,8 @@ static enum hapax_status decode_keyed(
 	size_t key_size = hx_get16(at + HX_LOG_ENTRY_KEY_SIZE);
 	struct rest rest = {at + HX_LOG_RECORD_HEAD_SIZE, 0, false};
 
+	assert(entry->size >= HX_LOG_RECORD_HEAD_SIZE);
+	assert(entry->kind == HX_LOG_PUT || entry->kind == HX_LOG_REMOVE);
 	memset(record, 0, sizeof(*record));
 	rest.size = entry->size - HX_LOG_RECORD_HEAD_SIZE;
 	entry->as.put.scope = hx_get32(at + HX_LOG_ENTRY_SCOPE);
@@ -496,6 +616,9 @@ static enum hapax_status decode_keyed(
 	                                     record->result.body.size);
 	if (parts & ~(unsigned)PARTS_KNOWN || rest.is_short || rest.size >= HX_LOG_ENTRY_ALIGN)
 		return corrupt(err, "its sizes do not add up");
+	/* fetch.c reads headers and body at this place of the file. */
+	assert(entry->as.put.result_at >= HX_LOG_RECORD_HEAD_SIZE + key_size);
+	assert(entry->as.put.result_at + hx_result_bytes(&record->result) <= entry->size);
 	return record_is_valid(record) ? HAPAX_OK : corrupt(err, "no record can hold these values");
 }
 
@@ -506,6 +629,7 @@ static enum hapax_status decode_scope(
 	size_t tenant_size = hx_get16(at + 20);
 	size_t group_size = hx_get16(at + 22);
 
+	assert(entry->size >= HX_LOG_SCOPE_HEAD_SIZE);
 	rest.size = entry->size - HX_LOG_SCOPE_HEAD_SIZE;
 	entry->as.scope.number = hx_get32(at + 16);
 	entry->as.scope.tenant = take_bytes(&rest, tenant_size);
@@ -520,6 +644,7 @@ static enum hapax_status decode_scope(
 static enum hapax_status decode_manifest(
 	const unsigned char *at, struct hx_log_entry *entry, struct hapax_error *err)
 {
+	assert(entry->size >= HX_LOG_MANIFEST_HEAD_SIZE);
 	entry->as.manifest.log_first_id = hx_get64(at + 16);
 	entry->as.manifest.next_class_id = hx_get64(at + 24);
 	entry->as.manifest.count = hx_get32(at + 32);
@@ -527,11 +652,15 @@ static enum hapax_status decode_manifest(
 	if (entry->as.manifest.count > HX_LOG_CLASS_SEGMENTS_MAX ||
 	    entry->size != hx_log_manifest_size(entry->as.manifest.count))
 		return corrupt(err, "a manifest whose sizes do not add up");
+	if (entry->as.manifest.log_first_id == 0)
+		return corrupt(err, "a manifest of a log without a beginning");
 	for (uint32_t i = 0; i < entry->as.manifest.count; i++) {
 		struct hx_log_manifest_item item = hx_log_manifest_item(entry, i);
 
 		if (item.kind == HX_LOG_KIND_LOG || (unsigned)item.kind >= HX_LOG_KIND_COUNT)
 			return corrupt(err, "a manifest that names a segment of no class");
+		if (item.id >= entry->as.manifest.next_class_id)
+			return corrupt(err, "a manifest that names a segment of the future");
 	}
 	return HAPAX_OK;
 }
@@ -541,6 +670,8 @@ struct hx_log_manifest_item hx_log_manifest_item(const struct hx_log_entry *entr
 	const unsigned char *at =
 		entry->as.manifest.items + (size_t)index * HX_LOG_MANIFEST_ITEM_SIZE;
 
+	assert(entry->kind == HX_LOG_MANIFEST);
+	assert(index < entry->as.manifest.count);
 	return (struct hx_log_manifest_item){
 		.id = hx_get64(at),
 		.bytes = hx_get64(at + 8),
@@ -551,6 +682,7 @@ struct hx_log_manifest_item hx_log_manifest_item(const struct hx_log_entry *entr
 
 static void decode_counts(const unsigned char *at, struct hx_log_entry *entry)
 {
+	assert(entry->size == HX_LOG_COUNTS_SIZE);
 	entry->as.counts.hour_ms = (int64_t)hx_get64(at + 16);
 	entry->as.counts.scope = hx_get32(at + 24);
 	for (size_t i = 0; i < HAPAX_DECISION_COUNT; i++)

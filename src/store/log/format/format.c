@@ -29,13 +29,25 @@ const char *hx_log_kind_name(enum hx_log_kind kind)
 	return names[kind];
 }
 
+/* The promises of every segment header, written or accepted. */
+static void header_assert(const struct hx_log_header *header)
+{
+	assert((unsigned)header->kind < HX_LOG_KIND_COUNT);
+	assert((header->incompat & ~(uint32_t)KNOWN_INCOMPAT) == 0);
+	assert(header->ro_compat == 0);
+	/* The header's own block, and room for a frame. */
+	assert(header->capacity >= 2 * HX_LOG_BLOCK_SIZE);
+	assert(header->capacity % HX_LOG_BLOCK_SIZE == 0);
+	/* Offsets in files are signed. */
+	assert(header->capacity <= INT64_MAX);
+}
+
 static bool is_zero(const unsigned char *at, size_t size)
 {
-	for (size_t i = 0; i < size; i++) {
-		if (at[i] != 0)
-			return false;
-	}
-	return true;
+	static const unsigned char zeros[HX_LOG_HEADER_SIZE];
+
+	assert(size <= sizeof(zeros));
+	return memcmp(at, zeros, size) == 0;
 }
 
 /* The common part of segment headers and STORE. */
@@ -85,9 +97,28 @@ static enum hapax_status decode_common(
 	return HAPAX_OK;
 }
 
+/* Decode gives back what was encoded. */
+static void header_assert_pair(
+	const struct hx_log_header *header, const unsigned char block[HX_LOG_BLOCK_SIZE])
+{
+	struct hx_log_header back = {0};
+	enum hapax_status status = hx_log_header_decode(block, &back, NULL);
+
+	assert(status == HAPAX_OK);
+	assert(back.kind == header->kind);
+	assert(back.id == header->id);
+	assert(back.salt == header->salt);
+	assert(back.capacity == header->capacity);
+	assert(back.compat == header->compat);
+	assert(memcmp(back.uuid, header->uuid, HX_LOG_UUID_SIZE) == 0);
+	/* The seed of all frames depends on nothing that the file does not hold. */
+	assert(hx_log_seed(&back) == hx_log_seed(header));
+}
+
 void hx_log_header_encode(
 	const struct hx_log_header *header, unsigned char block[HX_LOG_BLOCK_SIZE])
 {
+	header_assert(header);
 	encode_common(
 		block, segment_magic, header->uuid, header->incompat, header->ro_compat,
 		header->compat);
@@ -97,6 +128,7 @@ void hx_log_header_encode(
 	block[HX_LOG_HEADER_KIND] = (unsigned char)header->kind;
 	block[HX_LOG_HEADER_BLOCK_BITS] = HX_LOG_BLOCK_BITS;
 	encode_crc(block);
+	header_assert_pair(header, block);
 }
 
 enum hapax_status hx_log_header_decode(
@@ -125,7 +157,21 @@ enum hapax_status hx_log_header_decode(
 	ret_header->id = hx_get64(block + HX_LOG_HEADER_ID);
 	ret_header->salt = hx_get64(block + HX_LOG_HEADER_SALT);
 	ret_header->capacity = capacity;
+	header_assert(ret_header);
 	return HAPAX_OK;
+}
+
+static void store_assert_pair(
+	const struct hx_log_store_file *store, const unsigned char block[HX_LOG_BLOCK_SIZE])
+{
+	struct hx_log_store_file back = {0};
+	enum hapax_status status = hx_log_store_decode(block, &back, NULL);
+
+	assert(status == HAPAX_OK);
+	assert(back.created_ms == store->created_ms);
+	assert(back.token_floor == store->token_floor);
+	assert(back.log_id == store->log_id);
+	assert(memcmp(back.uuid, store->uuid, HX_LOG_UUID_SIZE) == 0);
 }
 
 void hx_log_store_encode(
@@ -137,6 +183,7 @@ void hx_log_store_encode(
 	hx_put64(block + HX_LOG_STORE_TOKEN_FLOOR, store->token_floor);
 	hx_put64(block + HX_LOG_STORE_LOG_ID, store->log_id);
 	encode_crc(block);
+	store_assert_pair(store, block);
 }
 
 enum hapax_status hx_log_store_decode(
@@ -167,6 +214,8 @@ uint32_t hx_log_seed(const struct hx_log_header *header)
 	unsigned char salted[HX_LOG_UUID_SIZE + 24];
 
 	memcpy(salted, header->uuid, HX_LOG_UUID_SIZE);
+
+	assert((unsigned)header->kind < HX_LOG_KIND_COUNT);
 	hx_put64(salted + HX_LOG_UUID_SIZE, header->kind);
 	hx_put64(salted + HX_LOG_UUID_SIZE + 8, header->id);
 	hx_put64(salted + HX_LOG_UUID_SIZE + 16, header->salt);
@@ -177,12 +226,44 @@ static uint32_t frame_crc(const unsigned char *at, uint32_t seed, uint32_t paylo
 {
 	uint32_t crc = hx_crc32c(seed, at, HX_LOG_FRAME_CRC);
 
+	assert(payload <= HX_LOG_FRAME_SIZE_MAX - HX_LOG_FRAME_HEADER_SIZE);
 	return hx_crc32c(crc, at + HX_LOG_FRAME_HEADER_SIZE, payload);
+}
+
+/* The promises of every frame that this code writes. */
+static void frame_assert(const struct hx_log_frame *frame)
+{
+	assert(frame->size == hx_log_frame_size(frame->payload));
+	assert(frame->payload % HX_LOG_ENTRY_ALIGN == 0);
+	/* Every entry has at least its head, and only an empty frame has none. */
+	assert((frame->entries == 0) == (frame->payload == 0));
+	/* Behind the header of the segment. */
+	assert(frame->offset >= HX_LOG_BLOCK_SIZE);
+	assert(frame->offset % HX_LOG_BLOCK_SIZE == 0);
+	/* Its own entries are not durable while it is written. */
+	assert(frame->durable_lsn <= frame->lsn);
+}
+
+/* Peek accepts what was encoded, with the same limits. */
+static void frame_assert_pair(const struct hx_log_frame *frame, const unsigned char *at)
+{
+	struct hx_log_frame back = {0};
+	bool is_frame = hx_log_frame_peek(at, frame->offset, &back);
+
+	assert(is_frame);
+	assert(back.crc == frame->crc);
+	assert(back.size == frame->size);
+	assert(back.entries == frame->entries);
+	assert(back.chain == frame->chain);
+	assert(back.lsn == frame->lsn);
+	assert(back.durable_lsn == frame->durable_lsn);
+	assert(back.token == frame->token);
+	assert(back.clock.store_ms == frame->clock.store_ms);
 }
 
 void hx_log_frame_encode(struct hx_log_frame *frame, uint32_t seed, unsigned char *at)
 {
-	assert(frame->size == hx_log_frame_size(frame->payload));
+	frame_assert(frame);
 	memset(at, 0, HX_LOG_FRAME_HEADER_SIZE);
 	hx_put32(at + HX_LOG_FRAME_MAGIC, FRAME_MAGIC);
 	hx_put32(at + HX_LOG_FRAME_FLAGS, frame->flags);
@@ -200,6 +281,9 @@ void hx_log_frame_encode(struct hx_log_frame *frame, uint32_t seed, unsigned cha
 	hx_put64(at + HX_LOG_FRAME_OFFSET, frame->offset);
 	frame->crc = frame_crc(at, seed, frame->payload);
 	hx_put32(at + HX_LOG_FRAME_CRC, frame->crc);
+	/* Beside the CRC of more than a block it costs nothing. */
+	if (frame->payload > HX_LOG_BLOCK_SIZE)
+		frame_assert_pair(frame, at);
 }
 
 bool hx_log_frame_peek(const unsigned char *at, uint64_t offset, struct hx_log_frame *ret_frame)
@@ -230,11 +314,16 @@ bool hx_log_frame_peek(const unsigned char *at, uint64_t offset, struct hx_log_f
 	    frame.size != hx_log_frame_size(frame.payload) ||
 	    !is_zero(at + HX_LOG_FRAME_ZERO, HX_LOG_FRAME_CRC - HX_LOG_FRAME_ZERO))
 		return false;
+	/* The entries lie inside the frame, and the frame fills whole blocks. */
+	assert(frame.payload <= frame.size - HX_LOG_FRAME_HEADER_SIZE);
+	assert(frame.size % HX_LOG_BLOCK_SIZE == 0);
 	*ret_frame = frame;
 	return true;
 }
 
 bool hx_log_frame_is_whole(const struct hx_log_frame *frame, uint32_t seed, const unsigned char *at)
 {
+	/* Only peek makes frames that may be verified: the CRC covers no byte behind size. */
+	assert(frame->size == hx_log_frame_size(frame->payload));
 	return frame_crc(at, seed, frame->payload) == frame->crc;
 }

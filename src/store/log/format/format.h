@@ -11,6 +11,7 @@
 #ifndef HX_STORE_LOG_FORMAT_FORMAT_H
 #define HX_STORE_LOG_FORMAT_FORMAT_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -211,6 +212,7 @@ struct hx_log_frame {
 /* The size, in whole blocks, of a frame with this many bytes of entries. */
 static inline uint32_t hx_log_frame_size(uint32_t payload)
 {
+	assert(payload <= HX_LOG_FRAME_SIZE_MAX - HX_LOG_FRAME_HEADER_SIZE);
 	return (HX_LOG_FRAME_HEADER_SIZE + payload + HX_LOG_BLOCK_SIZE - 1) &
 		~(uint32_t)(HX_LOG_BLOCK_SIZE - 1);
 }

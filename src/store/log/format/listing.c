@@ -4,6 +4,7 @@
  */
 #include "store/log/format/listing.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,8 @@ static int add(void *arg, const char *name)
 	struct hx_log_listing *listing = arg;
 	struct hx_log_listed listed;
 
+	assert(listing->count <= listing->capacity);
+	assert(!listing->is_short);
 	if (!hx_log_name_parse(name, &listed.kind, &listed.id)) {
 		listing->others += !is_ours(name);
 		return 0;
@@ -41,6 +44,8 @@ static int add(void *arg, const char *name)
 		listing->segments = segments;
 		listing->capacity = capacity;
 	}
+	assert(listing->count < listing->capacity);
+	assert((unsigned)listed.kind < HX_LOG_KIND_COUNT);
 	listing->segments[listing->count++] = listed;
 	return 0;
 }
@@ -53,6 +58,13 @@ static int compare(const void *a, const void *b)
 	if (left->kind != right->kind)
 		return left->kind < right->kind ? -1 : 1;
 	return left->id < right->id ? -1 : left->id > right->id;
+}
+
+/* By kind, then id: has() searches by halves, and top() from the end. */
+static void order_assert(const struct hx_log_listing *listing)
+{
+	for (size_t i = 1; i < listing->count; i++)
+		assert(compare(&listing->segments[i - 1], &listing->segments[i]) <= 0);
 }
 
 enum hapax_status hx_log_listing_read(
@@ -72,6 +84,8 @@ enum hapax_status hx_log_listing_read(
 			directory->path);
 	if (listing->count > 1)
 		qsort(listing->segments, listing->count, sizeof(listing->segments[0]), compare);
+	order_assert(listing);
+	assert((listing->count == 0) == (listing->segments == NULL));
 	return HAPAX_OK;
 }
 
@@ -85,6 +99,8 @@ bool hx_log_listing_has(const struct hx_log_listing *listing, enum hx_log_kind k
 {
 	struct hx_log_listed wanted = {kind, id};
 
+	assert((unsigned)kind < HX_LOG_KIND_COUNT);
+	assert(!listing->is_short);
 	return listing->count != 0 &&
 		bsearch(&wanted, listing->segments, listing->count, sizeof(wanted), compare) !=
 		NULL;
@@ -92,6 +108,8 @@ bool hx_log_listing_has(const struct hx_log_listing *listing, enum hx_log_kind k
 
 uint64_t hx_log_listing_top(const struct hx_log_listing *listing, enum hx_log_kind kind)
 {
+	assert((unsigned)kind < HX_LOG_KIND_COUNT);
+	assert(!listing->is_short);
 	for (size_t i = listing->count; i > 0; i--) {
 		if (listing->segments[i - 1].kind == kind)
 			return listing->segments[i - 1].id;

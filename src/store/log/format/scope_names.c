@@ -4,6 +4,7 @@
  */
 #include "store/log/format/scope_names.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -18,6 +19,16 @@ void hx_log_scope_names_init(struct hx_log_scope_names *names)
 	hx_buf_init(&names->text, TEXT_SIZE_MAX);
 }
 
+/* Slots and text belong together; the text holds the names of every set slot. */
+static void names_assert(const struct hx_log_scope_names *names)
+{
+	assert((names->count == 0) == (names->slots == NULL));
+	assert(names->count <= HX_SCOPES_MAX);
+	/* Doubled from 16. */
+	assert((names->count & (names->count - 1)) == 0);
+	assert(names->text.size <= TEXT_SIZE_MAX);
+}
+
 void hx_log_scope_names_done(struct hx_log_scope_names *names)
 {
 	hx_free(names->slots);
@@ -27,6 +38,7 @@ void hx_log_scope_names_done(struct hx_log_scope_names *names)
 
 void hx_log_scope_names_clear(struct hx_log_scope_names *names)
 {
+	names_assert(names);
 	if (names->count != 0)
 		memset(names->slots, 0, names->count * sizeof(names->slots[0]));
 	hx_buf_clear(&names->text);
@@ -48,6 +60,8 @@ static bool grow(struct hx_log_scope_names *names, uint32_t number)
 	if (slots == NULL)
 		return false;
 	memset(slots + names->count, 0, (count - names->count) * sizeof(*slots));
+	assert(count > number);
+	assert(count > names->count);
 	names->slots = slots;
 	names->count = count;
 	return true;
@@ -61,6 +75,7 @@ bool hx_log_scope_names_put(
 	const struct hx_log_walk_scope *before = hx_log_scope_names_get(names, number);
 	struct hx_log_scope_slot *slot;
 
+	names_assert(names);
 	if (before != NULL &&
 	    (!hx_bytes_equal(before->tenant, tenant) || !hx_bytes_equal(before->group, group)))
 		names->is_rebound = true;
@@ -69,12 +84,15 @@ bool hx_log_scope_names_put(
 		return false;
 	(void)hx_buf_append(&names->text, tenant.data, tenant.size);
 	(void)hx_buf_append(&names->text, group.data, group.size);
+	assert(number < names->count);
+	assert(names->text.size == offset + tenant.size + group.size);
 	slot = &names->slots[number];
 	memset(slot, 0, sizeof(*slot));
 	slot->is_set = true;
 	slot->offset = offset;
 	slot->scope.tenant.size = tenant.size;
 	slot->scope.group.size = group.size;
+	names_assert(names);
 	return true;
 }
 
@@ -85,6 +103,8 @@ struct hx_log_walk_scope *hx_log_scope_names_get(struct hx_log_scope_names *name
 	if (number >= names->count || !names->slots[number].is_set)
 		return NULL;
 	slot = &names->slots[number];
+	assert(slot->offset <= names->text.size);
+	assert(slot->scope.tenant.size + slot->scope.group.size <= names->text.size - slot->offset);
 	/* The text may have moved since it was put. */
 	slot->scope.tenant.data = names->text.data + slot->offset;
 	slot->scope.group.data = names->text.data + slot->offset + slot->scope.tenant.size;

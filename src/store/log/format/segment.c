@@ -19,6 +19,33 @@
 
 enum { FILL_BYTES = 16 * HX_PAGES_STEP, MODE_FILE = 0600 };
 
+void hx_log_segment_assert(const struct hx_log_segment *segment)
+{
+	assert(segment->file >= 0);
+	assert(segment->io != NULL);
+	assert((unsigned)segment->header.kind < HX_LOG_KIND_COUNT);
+	assert(segment->header.id != 0);
+	/* Frames fill whole blocks, behind the header's. */
+	assert(segment->offset >= HX_LOG_BLOCK_SIZE);
+	assert(segment->offset % HX_LOG_BLOCK_SIZE == 0);
+	assert(segment->capacity % HX_LOG_BLOCK_SIZE == 0);
+	/* Extending a file does not change its header. */
+	assert(segment->header.capacity <= segment->capacity);
+	/* A class segment is synced once, when it is finished. */
+	assert(segment->header.kind == HX_LOG_KIND_LOG || segment->sync == HX_LOG_SYNC_LATER);
+}
+
+static void plan_assert(const struct hx_log_segment_plan *plan)
+{
+	assert((unsigned)plan->kind < HX_LOG_KIND_COUNT);
+	assert(plan->id != 0);
+	assert(plan->capacity >= 2 * HX_LOG_BLOCK_SIZE);
+	assert(plan->capacity % HX_LOG_BLOCK_SIZE == 0);
+	/* A log segment has its name from the beginning, a class segment when it is complete. */
+	assert(plan->is_hidden == (plan->kind != HX_LOG_KIND_LOG));
+	assert(plan->reuse_id == 0 || plan->kind == HX_LOG_KIND_LOG);
+}
+
 void hx_log_segment_init(struct hx_log_segment *segment)
 {
 	memset(segment, 0, sizeof(*segment));
@@ -41,6 +68,7 @@ static int open_for_writing(const struct hx_io *io, const char *path, unsigned f
 	int file = io->ops->open(
 		io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_DIRECT | flags, MODE_FILE);
 
+	assert((flags & ~(unsigned)(HX_IO_CREATE | HX_IO_EXCLUSIVE | HX_IO_DSYNC)) == 0);
 	/* A file system that refuses direct I/O has created the file anyway. */
 	if (file == -EINVAL)
 		file = io->ops->open(
@@ -55,6 +83,8 @@ static int fill(const struct hx_io *io, int file, const unsigned char *memory, u
 	uint64_t offset = HX_LOG_BLOCK_SIZE;
 	int failed = io->ops->fallocate(io->context, file, 0, capacity);
 
+	assert(file >= 0);
+	assert(capacity % HX_LOG_BLOCK_SIZE == 0);
 	/* Only a hint, and not every file system has it; but lack of space is an error. */
 	if (failed == -ENOSPC || failed == -EDQUOT)
 		return failed;
@@ -66,6 +96,7 @@ static int fill(const struct hx_io *io, int file, const unsigned char *memory, u
 		if (failed != 0)
 			return failed;
 		offset += size;
+		assert(offset <= capacity);
 	}
 	return 0;
 }
@@ -74,6 +105,9 @@ static int write_header(
 	const struct hx_io *io, int file, unsigned char *block,
 	const struct hx_log_segment_plan *plan, struct hx_log_header *header)
 {
+	assert(file >= 0);
+	/* Direct I/O needs aligned memory. */
+	assert((uintptr_t)block % HX_LOG_BLOCK_SIZE == 0);
 	header->kind = plan->kind;
 	header->id = plan->id;
 	header->capacity = plan->capacity;
@@ -93,6 +127,8 @@ static int take_used(
 	char path[HX_LOG_PATH_SIZE];
 	int failed;
 
+	assert(plan->reuse_id != 0);
+	assert(plan->kind == HX_LOG_KIND_LOG);
 	path_of(directory, HX_LOG_KIND_LOG, plan->reuse_id, "", path);
 	failed = io->ops->rename(io->context, path, tmp);
 	if (failed == 0)
@@ -133,6 +169,7 @@ static int name_it(
 	char path[HX_LOG_PATH_SIZE];
 	int failed;
 
+	assert(!plan->is_hidden);
 	path_of(directory, plan->kind, plan->id, "", path);
 	failed = io->ops->rename(io->context, tmp, path);
 	if (failed == 0)
@@ -155,6 +192,7 @@ static int open_tmp(
 	const struct hx_io *io = directory->io;
 	int file;
 
+	plan_assert(plan);
 	*ret_is_new = plan->reuse_id == 0 || take_used(directory, plan, tmp) != 0;
 	/*
 	 * A new file, never an existing one. If a power cut restores its old name, two names
@@ -185,6 +223,7 @@ static int make(
 	bool is_new;
 	int file, failed;
 
+	plan_assert(plan);
 	path_of(directory, plan->kind, plan->id, ".tmp", tmp);
 	path_of(directory, plan->kind, plan->id, "", path);
 	file = open_tmp(directory, plan, tmp, &plan->capacity, &is_new);
@@ -192,6 +231,8 @@ static int make(
 		(void)io->ops->unlink(io->context, tmp);
 		return file;
 	}
+	/* A reused file brought its own size. */
+	plan_assert(plan);
 	failed = prepare(directory, file, plan, is_new, header);
 	if (failed == 0 && plan->is_hidden)
 		return file;
@@ -215,6 +256,8 @@ enum hapax_status hx_log_segment_make(
 	struct hx_log_header header = {0};
 	int file;
 
+	/* A segment without a lock could be another process's. */
+	assert(directory->lock_file >= 0);
 	memcpy(header.uuid, directory->store.uuid, HX_LOG_UUID_SIZE);
 	file = make(directory, &own, &header);
 	if (file < 0)
@@ -230,6 +273,10 @@ enum hapax_status hx_log_segment_make(
 		.offset = HX_LOG_BLOCK_SIZE,
 		.seed = hx_log_seed(&header),
 	};
+	hx_log_segment_assert(segment);
+	assert(segment->header.capacity == segment->capacity);
+	assert(segment->header.id == plan->id);
+	assert(plan->reuse_id != 0 || segment->capacity == plan->capacity);
 	return HAPAX_OK;
 }
 
@@ -257,6 +304,9 @@ enum hapax_status hx_log_segment_open(
 	ssize_t got;
 	int file;
 
+	assert(directory->lock_file >= 0);
+	assert(offset % HX_LOG_BLOCK_SIZE == 0);
+	assert(((uintptr_t)block) % HX_LOG_BLOCK_SIZE == 0);
 	path_of(directory, HX_LOG_KIND_LOG, id, "", path);
 	file = open_for_writing(io, path, sync == HX_LOG_SYNC_ALWAYS ? HX_IO_DSYNC : 0);
 	if (file < 0)
@@ -284,6 +334,7 @@ enum hapax_status hx_log_segment_open(
 
 void hx_log_segment_close(struct hx_log_segment *segment)
 {
+	assert(segment->file == -1 || segment->io != NULL);
 	if (segment->file >= 0)
 		(void)segment->io->ops->close(segment->io->context, segment->file);
 	segment->file = -1;
@@ -296,6 +347,9 @@ enum hapax_status hx_log_segment_extend(
 	uint64_t capacity = (end + HX_LOG_BLOCK_SIZE - 1) / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE;
 	int failed;
 
+	hx_log_segment_assert(segment);
+	assert(segment->header.kind == HX_LOG_KIND_LOG);
+	assert(segment->offset < end);
 	assert(capacity > segment->capacity);
 	failed = io->ops->fallocate(
 		io->context, segment->file, segment->capacity, capacity - segment->capacity);
@@ -303,6 +357,7 @@ enum hapax_status hx_log_segment_extend(
 		return hx_error_set(
 			err, hx_error_status_of(-failed), -failed, "a segment was not extended");
 	segment->capacity = capacity;
+	assert(segment->capacity >= end);
 	return HAPAX_OK;
 }
 
@@ -310,7 +365,14 @@ int hx_log_segment_write(struct hx_log_segment *segment, const void *data, size_
 {
 	int failed;
 
-	assert(size % HX_LOG_BLOCK_SIZE == 0 && segment->offset % HX_LOG_BLOCK_SIZE == 0);
+	assert(segment->file >= 0);
+	assert(segment->offset % HX_LOG_BLOCK_SIZE == 0);
+	assert(size % HX_LOG_BLOCK_SIZE == 0);
+	/* Direct I/O needs aligned memory. */
+	assert((uintptr_t)data % HX_LOG_BLOCK_SIZE == 0);
+	/* A frame lies whole in the room that a log segment has; a class segment grows. */
+	assert(segment->header.kind != HX_LOG_KIND_LOG ||
+	       segment->offset + size <= segment->capacity);
 	failed = hx_io_write_full(segment->io, segment->file, data, size, segment->offset);
 	if (failed == 0)
 		segment->offset += size;
@@ -319,6 +381,9 @@ int hx_log_segment_write(struct hx_log_segment *segment, const void *data, size_
 
 int hx_log_segment_sync(struct hx_log_segment *segment)
 {
+	assert(segment->file >= 0);
+	/* Otherwise every write was synced already. */
+	assert(segment->sync == HX_LOG_SYNC_LATER);
 	return segment->io->ops->fdatasync(segment->io->context, segment->file);
 }
 
@@ -330,6 +395,10 @@ int hx_log_segment_finish(struct hx_log_segment *segment, struct hx_log_director
 	char tmp[HX_LOG_PATH_SIZE], path[HX_LOG_PATH_SIZE];
 	int failed;
 
+	hx_log_segment_assert(segment);
+	assert(segment->header.kind != HX_LOG_KIND_LOG);
+	/* The seal is a frame. */
+	assert(segment->offset >= 2 * HX_LOG_BLOCK_SIZE);
 	path_of(directory, segment->header.kind, segment->header.id, ".tmp", tmp);
 	path_of(directory, segment->header.kind, segment->header.id, "", path);
 	/* Its size is known only now. */
@@ -347,6 +416,8 @@ int hx_log_segment_remove(
 	char path[HX_LOG_PATH_SIZE];
 	int failed;
 
+	/* Only the owner removes files. */
+	assert(directory->lock_file >= 0);
 	path_of(directory, kind, id, suffix, path);
 	failed = directory->io->ops->unlink(directory->io->context, path);
 	return failed == -ENOENT ? 0 : failed;

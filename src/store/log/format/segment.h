@@ -27,6 +27,9 @@ struct hx_log_segment {
 	uint32_t seed;
 };
 
+/* The state of an open one; see the fields. */
+void hx_log_segment_assert(const struct hx_log_segment *segment);
+
 /* A closed one. */
 void hx_log_segment_init(struct hx_log_segment *segment);
 
