@@ -4,8 +4,10 @@
  */
 #include "store/log/write/counts.h"
 
+#include <assert.h>
 #include <string.h>
 
+#include "base/limits.h"
 #include "store/counting.h"
 
 void hx_log_counts_init(struct hx_log_counts *counts, struct hx_scope_table *scopes)
@@ -14,6 +16,14 @@ void hx_log_counts_init(struct hx_log_counts *counts, struct hx_scope_table *sco
 	hx_mutex_init(&counts->mutex);
 	hx_counter_book_init(&counts->book);
 	counts->scopes = scopes;
+}
+
+/* Locks: mutex. A row of the log is in a segment; a row that is nowhere is news. */
+static void row_assert(const struct hx_log_counts *counts, const struct hx_counter_row *row)
+{
+	assert(row->scope_id < HX_SCOPES_MAX);
+	assert(row->kept_in != 0 ||
+	       atomic_load_explicit(&counts->has_news, memory_order_relaxed) != 0);
 }
 
 void hx_log_counts_done(struct hx_log_counts *counts)
@@ -32,6 +42,7 @@ enum hapax_status hx_log_counts_add(
 	int64_t hour_ms = hx_counting_hour_ms(now_ms);
 	enum hapax_status status = HAPAX_OK;
 
+	assert(hour_ms % HX_MS_PER_HOUR == 0);
 	/*
 	 * All or nothing: first everything that can fail. An empty row is a place for the
 	 * counts.
@@ -59,6 +70,7 @@ enum hapax_status hx_log_counts_load(
 	struct hx_log_counts *counts, uint32_t scope_id, int64_t hour_ms,
 	const uint64_t totals[HAPAX_DECISION_COUNT], uint64_t segment_id)
 {
+	assert(scope_id < HX_SCOPES_MAX);
 	return hx_counter_book_set(&counts->book, hour_ms, scope_id, totals, segment_id);
 }
 
@@ -75,6 +87,7 @@ void hx_log_counts_report(
 		struct hapax_counters counters = {
 			.tenant = scope->tenant, .group = scope->group, .hour_ms = row->hour_ms};
 
+		assert(scope->id == row->scope_id);
 		memcpy(counters.counts, row->counts, sizeof(counters.counts));
 		for (size_t k = 0; k < HAPAX_DECISION_COUNT; k++)
 			stats->counts[k] += row->counts[k];
@@ -90,6 +103,7 @@ void hx_log_counts_renew(struct hx_log_counts *counts, uint64_t segment_id)
 	for (size_t i = 0; i < counts->book.count; i++) {
 		struct hx_counter_row *row = &counts->book.rows[i];
 
+		row_assert(counts, row);
 		if (row->kept_in <= segment_id)
 			row->kept_in = 0;
 	}
@@ -103,8 +117,11 @@ static bool write_row(struct hx_log_writer *writer, const struct hx_counter_row 
 	unsigned char *at = NULL;
 	uint64_t lsn;
 
+	/* A row is written again only when it has changed, or its segment goes. */
+	assert(row->kept_in == 0);
 	if (status == HAPAX_OK)
 		at = hx_log_writer_append(writer, HX_LOG_COUNTS_SIZE, &lsn, &status);
+	assert((at != NULL) == (status == HAPAX_OK));
 	if (at != NULL)
 		hx_log_counts_encode(at, row->hour_ms, row->scope_id, row->counts, lsn);
 	/* There was a frame already: write it unchanged. */
@@ -116,6 +133,8 @@ void hx_log_counts_write(struct hx_log_counts *counts, struct hx_log_writer *wri
 {
 	bool is_all = true;
 
+	/* Only into a frame that is written anyway. */
+	assert(writer->payload != 0 || writer->is_forced);
 	if (atomic_load_explicit(&counts->has_news, memory_order_acquire) == 0)
 		return;
 	hx_mutex_lock(&counts->mutex);
@@ -125,6 +144,7 @@ void hx_log_counts_write(struct hx_log_counts *counts, struct hx_log_writer *wri
 
 		if (row->kept_in != 0)
 			continue;
+		assert(writer->active.header.id >= writer->manifest.log_first_id);
 		is_all = write_row(writer, row);
 		if (is_all)
 			row->kept_in = writer->active.header.id;

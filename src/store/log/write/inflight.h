@@ -12,6 +12,7 @@
 #ifndef HX_STORE_LOG_WRITE_INFLIGHT_H
 #define HX_STORE_LOG_WRITE_INFLIGHT_H
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,6 +40,9 @@ static inline void hx_log_inflight_mark(struct hx_log_inflight *inflight, uint64
 	uint32_t number = hx_log_inflight_word(hash);
 	uint64_t word = atomic_load_explicit(&inflight->words[number], memory_order_relaxed);
 
+	/* A word is noted once, when it gets its first bit. */
+	assert(word != 0 || inflight->used_count < HX_LOG_INFLIGHT_WORDS);
+	assert(word == 0 || inflight->used_count != 0);
 	if (word == 0)
 		inflight->used[inflight->used_count++] = (uint16_t)number;
 	atomic_store_explicit(
@@ -47,6 +51,7 @@ static inline void hx_log_inflight_mark(struct hx_log_inflight *inflight, uint64
 
 static inline void hx_log_inflight_clear(struct hx_log_inflight *inflight)
 {
+	assert(inflight->used_count <= HX_LOG_INFLIGHT_WORDS);
 	for (uint32_t i = 0; i < inflight->used_count; i++)
 		atomic_store_explicit(&inflight->words[inflight->used[i]], 0, memory_order_release);
 	inflight->used_count = 0;

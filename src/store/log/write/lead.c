@@ -33,15 +33,27 @@ struct hx_work_context hx_log_context(struct hx_log *log)
 	};
 }
 
+static void request_assert(const struct hx_log_request *request)
+{
+	/* Exactly one: a task, or operations. */
+	assert((request->task != NULL) != (request->ops != NULL));
+	/* Decided in order, and durable in order. */
+	assert(request->durable <= request->decided);
+	assert(request->decided <= request->count);
+	assert(request->task == NULL || request->completion.fn == NULL);
+}
+
 /* Decide requests from first on, until the frame is full. Returns the first unfinished one. */
 static size_t decide(
 	struct hx_log *log, struct hx_log_request *requests, size_t count, size_t first)
 {
 	struct hx_work_context context = hx_log_context(log);
 
+	assert(!log->writer.write_ahead.is_full);
 	for (size_t i = first; i < count; i++) {
 		struct hx_log_request *request = &requests[i];
 
+		request_assert(request);
 		if (request->task != NULL) {
 			request->task->status = request->task->run(request->task);
 			if (log->writer.write_ahead.is_full)
@@ -51,6 +63,8 @@ static size_t decide(
 		request->decided += hx_index_run_all(
 			&context, request->ops + request->decided,
 			request->count - request->decided);
+		/* Only a full frame leaves an operation undecided. */
+		assert(request->decided == request->count || log->writer.write_ahead.is_full);
 		if (request->decided < request->count)
 			return i;
 	}
@@ -66,9 +80,12 @@ static void complete(struct hx_log *log, struct hx_log_request *request)
 /* The store has failed: no request from first on gets an answer that could be wrong. */
 static void fail(struct hx_log *log, struct hx_log_request *requests, size_t count, size_t first)
 {
+	assert(first < count);
+	assert(hx_log_writer_is_latched(&log->writer));
 	for (size_t i = first; i < count; i++) {
 		struct hx_log_request *request = &requests[i];
 
+		request_assert(request);
 		if (request->task != NULL) {
 			request->task->status = HAPAX_ERR_FAILED;
 			continue;
@@ -111,6 +128,7 @@ void hx_log_lead(void *context, struct hx_log_request *requests, size_t count)
 		while (through == count && writer->payload != 0 &&
 		       hx_log_queue_grow(&log->queue, &requests, &count))
 			through = decide(log, requests, count, through);
+		assert(through == count || writer->write_ahead.is_full);
 		if (writer->write_ahead.is_full && writer->payload == 0) {
 			/* Whatever the result, the next round continues: with room, or refusing. */
 			(void)hx_log_writer_make_room(writer);
@@ -120,12 +138,19 @@ void hx_log_lead(void *context, struct hx_log_request *requests, size_t count)
 			fail(log, requests, count, ended);
 			return;
 		}
+		/* Every decision up to here is durable, or needs no frame. */
+		assert(writer->payload == 0);
+		assert(writer->sync == HX_LOG_SYNC_LATER ||
+		       writer->durable_lsn == writer->next_lsn);
 		if (through < count)
 			requests[through].durable = requests[through].decided;
-		for (size_t i = ended; i < through; i++)
+		for (size_t i = ended; i < through; i++) {
+			assert(requests[i].decided == requests[i].count);
 			complete(log, &requests[i]);
+		}
 		ended = through;
 	}
+	assert(ended == count);
 	if (hx_log_writer_wants_spare(writer))
 		hx_log_keeper_call(log);
 }
@@ -203,6 +228,7 @@ enum hapax_status hx_log_mark_frame(struct hx_log *log, uint32_t flags)
 	struct mark_task mark = {.task = {.run = run_mark}, .log = log, .flags = flags};
 
 	mark.task.context = &mark;
+	assert((flags & ~(uint32_t)HX_LOG_FRAME_CLOSE) == 0);
 	return hx_log_queue_task(&log->queue, &mark.task);
 }
 

@@ -31,6 +31,20 @@ struct hx_log_candidate {
 	bool leads;                    /* else: the turn is done */
 };
 
+/* Locks: queue->lock. */
+static void queue_assert(const struct hx_log_queue *queue)
+{
+	const struct hx_log_list *list = &queue->filling;
+
+	assert(atomic_load_explicit(&queue->lock.state, memory_order_relaxed) != HX_LOCK_FREE);
+	assert(atomic_load_explicit(&queue->filled, memory_order_relaxed) == list->count);
+	assert(queue->completions <= list->count);
+	/* (1): a list that is not empty has a leader, or one was called. */
+	assert(queue->is_led || list->count == 0);
+	/* A candidate waits for the list that is being filled, with its request. */
+	assert(queue->candidate == NULL || list->count > queue->completions);
+}
+
 void hx_log_queue_init(struct hx_log_queue *queue, hx_log_lead_fn *lead, void *context)
 {
 	memset(queue, 0, sizeof(*queue));
@@ -47,7 +61,11 @@ void hx_log_queue_done(struct hx_log_queue *queue)
 {
 	if (queue->lead == NULL)
 		return;
-	assert(!queue->has_thread && queue->filling.count == 0);
+	assert(!queue->has_thread);
+	assert(!queue->is_led);
+	assert(queue->candidate == NULL);
+	assert(queue->filling.count == 0);
+	assert(queue->completions == 0);
 	hx_free(queue->filling.requests);
 	hx_free(queue->working.requests);
 	memset(queue, 0, sizeof(*queue));
@@ -58,6 +76,7 @@ static bool reserve(struct hx_log_list *list, size_t more)
 	size_t capacity = list->capacity != 0 ? list->capacity : LIST_CAPACITY_FIRST;
 	struct hx_log_request *requests;
 
+	assert(list->count <= list->capacity);
 	if (list->capacity - list->count >= more)
 		return true;
 	while (capacity - list->count < more)
@@ -71,7 +90,7 @@ static bool reserve(struct hx_log_list *list, size_t more)
 }
 
 /* Locks: queue->lock. */
-static bool push(struct hx_log_queue *queue, const struct hx_log_request *request)
+static inline bool push(struct hx_log_queue *queue, const struct hx_log_request *request)
 {
 	struct hx_log_list *list = &queue->filling;
 
@@ -85,6 +104,7 @@ static bool push(struct hx_log_queue *queue, const struct hx_log_request *reques
 /* Call the thread to lead. The caller gives up the lead, and does not hold the lock. */
 static void call_thread(struct hx_log_queue *queue)
 {
+	assert(queue->has_thread);
 	hx_ratchet_raise(&queue->calls, hx_ratchet_value(&queue->calls) + 1);
 }
 
@@ -93,6 +113,9 @@ static void begin_list(struct hx_log_queue *queue, struct hx_log_turn *turn)
 {
 	struct hx_log_candidate *candidate = queue->candidate;
 
+	assert(queue->is_led);
+	/* A turn holds its first list, or grows by the next one. */
+	assert(turn->candidates == NULL || turn->last + 1 == queue->number);
 	if (candidate != NULL) {
 		candidate->next = turn->candidates;
 		turn->candidates = candidate;
@@ -122,6 +145,7 @@ static bool take_list(
 		call_thread(queue);
 		return false;
 	}
+	assert(queue->filling.count != 0);
 	list = queue->filling;
 	queue->filling = queue->working;
 	queue->working = list;
@@ -140,12 +164,19 @@ static bool absorb(struct hx_log_queue *queue)
 	bool is_taken;
 
 	hx_lock_acquire(&queue->lock);
+	queue_assert(queue);
+	assert(queue->is_led);
+	assert(turn->list.count <= turn->list.capacity);
+	/* Lists are worked off in their order; numbers wrap around. */
+	assert((int32_t)(turn->last - turn->first) >= 0);
+	assert(turn->last + 1 == queue->number);
 	is_taken = (queue->completions == 0 || turn->is_thread) &&
 		reserve(&turn->list, filling->count);
 	if (is_taken) {
 		memcpy(turn->list.requests + turn->list.count, filling->requests,
 		       filling->count * sizeof(*filling->requests));
 		turn->list.count += filling->count;
+		assert(turn->list.count <= turn->list.capacity);
 		begin_list(queue, turn);
 	}
 	queue->working = turn->list;
@@ -184,6 +215,8 @@ bool hx_log_queue_grow(struct hx_log_queue *queue, struct hx_log_request **reque
 
 	if (!queue->has_thread || patience == 0)
 		return false;
+	assert(patience > 0);
+	assert(*count == turn->list.count);
 	for (;;) {
 		uint32_t now = atomic_load_explicit(&queue->filled, memory_order_relaxed);
 		int64_t now_ns = hx_clock_mono_ns();
@@ -201,6 +234,7 @@ bool hx_log_queue_grow(struct hx_log_queue *queue, struct hx_log_request **reque
 	if (seen == 0 || !absorb(queue))
 		return false;
 	turn->has_grown = true;
+	assert(turn->list.count > *count);
 	*requests = turn->list.requests;
 	*count = turn->list.count;
 	return true;
@@ -226,9 +260,14 @@ static bool pass_on(struct hx_log_queue *queue, bool is_thread)
 	bool calls = false;
 
 	hx_lock_acquire(&queue->lock);
+	assert(queue->is_led);
 	if (queue->filling.count == 0) {
 		queue->is_led = false;
-	} else if (queue->candidate != NULL && queue->completions == 0) {
+		hx_lock_release(&queue->lock);
+		return false;
+	}
+	queue_assert(queue);
+	if (queue->candidate != NULL && queue->completions == 0) {
 		candidate = queue->candidate;
 		candidate->leads = true;
 	} else if (queue->has_thread && !is_thread) {
@@ -236,6 +275,8 @@ static bool pass_on(struct hx_log_queue *queue, bool is_thread)
 	} else {
 		goes_on = true;
 	}
+	/* Exactly one leads on. */
+	assert((candidate != NULL) + calls + goes_on == 1);
 	hx_lock_release(&queue->lock);
 	if (candidate != NULL)
 		hx_event_set(&candidate->event);
@@ -283,6 +324,7 @@ static bool lead(struct hx_log_queue *queue, bool is_thread, const struct hx_log
 
 		if (!take_list(queue, is_thread, own))
 			return false;
+		assert(queue->turn.is_thread == is_thread);
 		work_off(queue);
 		turn = queue->turn;
 		if (is_thread) {
@@ -314,6 +356,8 @@ bool hx_log_queue_submit(struct hx_log_queue *queue, const struct hx_log_request
 			leads = false;
 		}
 	}
+	assert(!(calls && leads));
+	queue_assert(queue);
 	hx_lock_release(&queue->lock);
 	if (calls)
 		call_thread(queue);
@@ -328,6 +372,7 @@ bool hx_log_queue_run(struct hx_log_queue *queue, const struct hx_log_request *r
 	bool is_candidate = false;
 	uint32_t number;
 
+	assert(request->completion.fn == NULL);
 	hx_lock_acquire(&queue->lock);
 	if (!push(queue, request)) {
 		hx_lock_release(&queue->lock);
@@ -355,6 +400,7 @@ enum hapax_status hx_log_queue_task(struct hx_log_queue *queue, struct hx_log_ta
 {
 	struct hx_log_request request = {.task = task};
 
+	assert(task->run != NULL);
 	task->status = HAPAX_OK;
 	return hx_log_queue_run(queue, &request) ? task->status : HAPAX_ERR_NO_MEMORY;
 }
@@ -376,6 +422,7 @@ enum hapax_status hx_log_queue_start(struct hx_log_queue *queue, struct hapax_er
 	enum hapax_status status =
 		hx_thread_start(&queue->thread, run_thread, queue, "hapax-writer", err);
 
+	assert(!queue->has_thread);
 	queue->has_thread = status == HAPAX_OK;
 	return status;
 }
@@ -384,6 +431,7 @@ void hx_log_queue_stop(struct hx_log_queue *queue)
 {
 	if (!queue->has_thread)
 		return;
+	assert(atomic_load_explicit(&queue->stops, memory_order_relaxed) == 0);
 	atomic_store_explicit(&queue->stops, 1, memory_order_relaxed);
 	call_thread(queue);
 	hx_thread_join(&queue->thread);

@@ -49,6 +49,8 @@ static enum hapax_status commit_memory(struct hx_log_writer *writer, size_t size
 		    writer->frame + writer->frame_committed, wanted - writer->frame_committed, 0) !=
 	    0)
 		return HAPAX_ERR_NO_MEMORY;
+	assert(wanted <= HX_LOG_FRAME_SIZE_MAX);
+	assert(wanted >= size);
 	writer->frame_committed = wanted;
 	return HAPAX_OK;
 }
@@ -78,6 +80,9 @@ static uint64_t room_in_active(const struct hx_log_writer *writer, bool may_take
 
 static enum hapax_status full(struct hx_log_writer *writer, uint32_t wanted, bool may_take_reserve)
 {
+	/* A frame that holds something is written first: only an empty one wants room. */
+	assert(wanted == 0 || writer->payload == 0);
+	assert(wanted % HX_LOG_BLOCK_SIZE == 0);
 	if (writer->no_room != HAPAX_OK && wanted != 0)
 		return writer->no_room;
 	writer->write_ahead.is_full = true;
@@ -93,6 +98,7 @@ static enum hapax_status promise(struct hx_log_writer *writer, size_t size, bool
 		(writer->payload == 0 ? begin_size(writer) : 0);
 	uint32_t frame_size;
 
+	assert(size % HX_LOG_ENTRY_ALIGN == 0);
 	if (writer->payload >= FRAME_BYTES_SOFT)
 		return full(writer, 0, may_take_reserve);
 	if (payload > HX_LOG_FRAME_SIZE_MAX - HX_LOG_BLOCK_SIZE)
@@ -111,6 +117,7 @@ static unsigned char *writer_take(struct hx_log_writer *writer, size_t size, uin
 {
 	unsigned char *at = writer->frame + HX_LOG_FRAME_HEADER_SIZE + writer->payload;
 
+	assert(size >= HX_LOG_ENTRY_HEAD_SIZE);
 	assert(size <= writer->reserved);
 	writer->reserved -= (uint32_t)size;
 	writer->payload += (uint32_t)size;
@@ -123,12 +130,18 @@ static unsigned char *writer_take(struct hx_log_writer *writer, size_t size, uin
 static void write_begin(struct hx_log_writer *writer)
 {
 	const struct hx_log_manifest *manifest = &writer->manifest;
-	size_t manifest_size = hx_log_manifest_size(manifest->count);
+	size_t manifest_size;
 	unsigned char *at;
 	uint64_t lsn;
 
 	if (!writer->needs_begin)
 		return;
+	manifest_size = hx_log_manifest_size(manifest->count);
+	assert(writer->payload == 0);
+	assert(writer->active.offset == HX_LOG_BLOCK_SIZE);
+	/* The segments of the log have consecutive ids. */
+	assert(writer->active.header.id == writer->begin_id + 1);
+	assert(writer->active.header.id >= manifest->log_first_id);
 	writer->reserved += (uint32_t)(HX_LOG_BEGIN_SIZE + manifest_size);
 	at = writer_take(writer, HX_LOG_BEGIN_SIZE, &lsn);
 	hx_log_begin_encode(at, writer->begin_id, writer->begin_end, lsn);
@@ -137,10 +150,13 @@ static void write_begin(struct hx_log_writer *writer)
 		at, manifest->log_first_id, manifest->next_class_id, manifest->items,
 		manifest->count, lsn);
 	writer->needs_begin = false;
+	assert(writer->payload == HX_LOG_BEGIN_SIZE + manifest_size);
 }
 
 static bool scope_is_named(const struct hx_log_writer *writer, uint32_t scope_id)
 {
+	/* Slots that were never set hold 0. */
+	assert(writer->segment_count != 0);
 	return scope_id < writer->scope_capacity &&
 		writer->scope_segments[scope_id] == writer->segment_count;
 }
@@ -160,6 +176,8 @@ static enum hapax_status grow_scopes(struct hx_log_writer *writer, uint32_t scop
 		return HAPAX_ERR_NO_MEMORY;
 	memset(segments + writer->scope_capacity, 0,
 	       (capacity - writer->scope_capacity) * sizeof(*segments));
+	assert(capacity > scope_id);
+	assert(capacity <= HX_SCOPES_MAX);
 	writer->scope_segments = segments;
 	writer->scope_capacity = capacity;
 	return HAPAX_OK;
@@ -185,9 +203,12 @@ static void write_scope(struct hx_log_writer *writer, uint32_t scope_id)
 
 	if (scope_is_named(writer, scope_id))
 		return;
+	assert(scope_id < writer->scope_capacity);
+	assert(scope->id == scope_id);
 	at = writer_take(writer, hx_log_scope_size(scope->tenant, scope->group), &lsn);
 	hx_log_scope_encode(at, scope_id, scope->tenant, scope->group, lsn);
 	writer->scope_segments[scope_id] = writer->segment_count;
+	assert(scope_is_named(writer, scope_id));
 }
 
 /* The journal: changes of the index. */
@@ -200,6 +221,7 @@ static bool is_at_rest(const struct hapax_record *record)
 /* Must the new version say that the old one is dead, and can it do so itself? */
 static bool needs_removal(const struct hx_write_ahead_change *change, unsigned *ret_flags)
 {
+	assert(change->mark == NULL);
 	*ret_flags = 0;
 	if (change->replaced == NULL || change->next == NULL || !is_at_rest(change->replaced))
 		return false;
@@ -216,6 +238,8 @@ static size_t change_size(const struct hx_write_ahead_change *change)
 	unsigned flags;
 	size_t size;
 
+	/* A change puts a mark, puts a record, or removes one. */
+	assert(change->mark == NULL || change->next == NULL);
 	if (change->mark != NULL)
 		return hx_log_mark_size(change->mark, key);
 	if (change->next == NULL)
@@ -251,6 +275,9 @@ static void write_removal(struct hx_log_writer *writer, const struct hx_write_ah
 	unsigned char *at;
 	uint64_t lsn;
 
+	/* One that lives as long as the old record replaces it by itself. */
+	assert(change->next == NULL || !is_at_rest(change->next) ||
+	       change->next->expires_ms < change->replaced->expires_ms);
 	at = writer_take(writer, hx_log_remove_size(key), &lsn);
 	hx_log_remove_encode(at, key, key->scope_id, change->now_ms, needed_until_ms, lsn);
 }
@@ -262,6 +289,10 @@ static void write_put(
 	unsigned char *at;
 	uint64_t lsn;
 
+	assert(change->next != NULL);
+	/* Only a record at rest can have been copied, and be outlived. */
+	assert(flags == 0 || is_at_rest(change->replaced));
+	assert(flags == 0 || change->next->expires_ms >= change->replaced->expires_ms);
 	at = writer_take(writer, hx_log_put_size(change->next, key), &lsn);
 	hx_log_put_encode(at, change->next, key, key->scope_id, flags, lsn);
 }
@@ -279,11 +310,13 @@ static void journal_write(
 	struct hx_write_ahead *write_ahead, const struct hx_write_ahead_change *change)
 {
 	struct hx_log_writer *writer = (struct hx_log_writer *)write_ahead;
+	uint32_t scope_id = change->key->packed.scope_id;
 	unsigned flags = 0;
 
+	assert(!writer->write_ahead.is_full);
 	hx_log_inflight_mark(&writer->inflight, change->key->hash);
 	write_begin(writer);
-	write_scope(writer, change->key->packed.scope_id);
+	write_scope(writer, scope_id);
 	if (change->mark != NULL) {
 		write_mark(writer, change);
 	} else if (change->next == NULL) {
@@ -293,11 +326,14 @@ static void journal_write(
 			write_removal(writer, change);
 		write_put(writer, change, flags);
 	}
+	assert(!writer->needs_begin);
 }
 
 unsigned char *hx_log_writer_append(
 	struct hx_log_writer *writer, size_t size, uint64_t *ret_lsn, enum hapax_status *ret_status)
 {
+	hx_log_writer_assert(writer);
+	assert(size >= HX_LOG_ENTRY_HEAD_SIZE);
 	*ret_status = promise(writer, size, true);
 	if (*ret_status != HAPAX_OK)
 		return NULL;
@@ -309,11 +345,13 @@ enum hapax_status hx_log_writer_force(struct hx_log_writer *writer, uint32_t fla
 {
 	enum hapax_status status = promise(writer, 0, true);
 
+	assert((flags & ~(uint32_t)HX_LOG_FRAME_CLOSE) == 0);
 	if (status != HAPAX_OK)
 		return status;
 	write_begin(writer);
 	writer->is_forced = true;
 	writer->flags |= flags;
+	hx_log_writer_assert(writer);
 	return HAPAX_OK;
 }
 
@@ -325,14 +363,18 @@ enum hapax_status hx_log_writer_name_scope(struct hx_log_writer *writer, uint32_
 		status = promise(writer, scope_size(writer, scope_id), true);
 	if (status != HAPAX_OK)
 		return status;
+	hx_log_writer_assert(writer);
 	write_begin(writer);
 	write_scope(writer, scope_id);
+	assert(scope_is_named(writer, scope_id));
 	return HAPAX_OK;
 }
 
 void hx_log_writer_begin(struct hx_log_writer *writer)
 {
 	assert(writer->payload == 0);
+	/* Promises end with the operation that got them. */
+	assert(writer->reserved == 0);
 	writer->entries = 0;
 	writer->reserved = 0;
 	writer->write_ahead.is_full = false;
@@ -345,12 +387,14 @@ void hx_log_writer_begin(struct hx_log_writer *writer)
 
 void hx_log_writer_latch(struct hx_log_writer *writer, int os_errno, const char *what)
 {
+	assert(os_errno > 0);
 	if (hx_log_writer_is_latched(writer))
 		return;
 	hx_error_set(
 		&writer->fault, HAPAX_ERR_FAILED, os_errno,
 		"%s failed in \"%.128s\"; the store must be opened anew", what,
 		writer->directory->path);
+	assert(writer->fault.status == HAPAX_ERR_FAILED);
 	atomic_store_explicit(&writer->is_latched, 1, memory_order_release);
 }
 
@@ -359,6 +403,7 @@ static void fill_header(struct hx_log_writer *writer)
 	uint32_t size = hx_log_frame_size(writer->payload);
 	uint32_t end = HX_LOG_FRAME_HEADER_SIZE + writer->payload;
 	uint64_t token = atomic_load_explicit(&writer->index->token, memory_order_relaxed);
+	int64_t before_ms = writer->mark.store_ms;
 	struct hx_log_frame frame = {
 		.flags = writer->flags,
 		.size = size,
@@ -371,6 +416,8 @@ static void fill_header(struct hx_log_writer *writer)
 		.offset = writer->active.offset,
 	};
 
+	/* Tokens only rise. */
+	assert(token >= writer->token_given);
 	if (writer->sync == HX_LOG_SYNC_LATER)
 		frame.flags |= HX_LOG_FRAME_LOOSE;
 	if (writer->sync == HX_LOG_SYNC_LATER && !(writer->flags & HX_LOG_FRAME_CLOSE))
@@ -381,6 +428,7 @@ static void fill_header(struct hx_log_writer *writer)
 	/* Starts from the last frame's mark: written time never goes back. */
 	hx_clock_mark_advance(&writer->mark, writer->clock);
 	frame.clock = writer->mark;
+	assert(writer->mark.store_ms >= before_ms);
 	memset(writer->frame + end, 0, size - end);
 	hx_log_frame_encode(&frame, writer->active.seed, writer->frame);
 	writer->chain = frame.crc;
@@ -393,6 +441,10 @@ static void fill_header(struct hx_log_writer *writer)
  */
 static void note_durable(struct hx_log_writer *writer, uint64_t lsn)
 {
+	assert(lsn >= writer->durable_lsn);
+	assert(lsn <= writer->next_lsn);
+	/* A segment without frames proves nothing. */
+	assert(!writer->must_vouch || writer->last_id != 0);
 	writer->durable_lsn = lsn;
 	if (writer->must_vouch &&
 	    hx_log_directory_vouch(writer->directory, writer->last_id, NULL) == HAPAX_OK)
@@ -406,9 +458,16 @@ enum hapax_status hx_log_writer_commit(struct hx_log_writer *writer)
 
 	if (writer->payload == 0 && !writer->is_forced)
 		return HAPAX_OK;
-	assert(writer->reserved == 0 && writer->active.file >= 0);
+	hx_log_writer_assert_frame(writer);
+	assert(!hx_log_writer_is_latched(writer));
+	assert(writer->reserved == 0);
+	assert(!writer->needs_begin);
 	fill_header(writer);
 	size = hx_log_frame_size(writer->payload);
+	/* The last block is the seal's. */
+	assert(writer->active.offset + size +
+		       (writer->flags & HX_LOG_FRAME_SEAL ? 0 : HX_LOG_BLOCK_SIZE) <=
+	       writer->active.capacity);
 	writer->payload = 0;
 	failed = hx_log_segment_write(&writer->active, writer->frame, size);
 	if (failed != 0) {
@@ -446,6 +505,11 @@ enum hapax_status hx_log_writer_sync(struct hx_log_writer *writer)
 	/* By frames, not LSNs: a seal is empty, and the next segment depends on it. */
 	if (!writer->is_unsynced)
 		return HAPAX_OK;
+	assert(writer->sync == HX_LOG_SYNC_LATER);
+	assert(written_lsn >= writer->durable_lsn);
+	/* What is unsynced lies in the active segment: rolling syncs first. */
+	assert(writer->active.file >= 0);
+	assert(writer->active.header.id == writer->last_id);
 	failed = hx_log_segment_sync(&writer->active);
 	if (failed != 0) {
 		hx_log_writer_latch(writer, -failed, "a sync");
@@ -463,6 +527,7 @@ static uint64_t next_size(const struct hx_log_writer *writer, uint64_t bytes)
 {
 	uint64_t next = bytes == 0 ? SEGMENT_BYTES_FIRST : bytes * SEGMENT_GROWTH;
 
+	assert(bytes <= writer->segment_bytes);
 	return next < writer->segment_bytes ? next : writer->segment_bytes;
 }
 
@@ -481,16 +546,26 @@ enum hapax_status hx_log_writer_make_spare(struct hx_log_writer *writer, struct 
 		return HAPAX_OK;
 	}
 	writer->spare_is_made = true;
+	assert(writer->spare.file < 0);
 	plan.id = (writer->active.file >= 0 ? writer->active.header.id : writer->last_id) + 1;
 	plan.capacity = writer->spare_bytes;
 	plan.reuse_id = writer->reuse_id;
+	/* A segment that is still in use is not written over. */
+	assert(plan.reuse_id == 0 || plan.reuse_id != writer->active.header.id ||
+	       writer->active.file < 0);
 	writer->reuse_id = 0;
 	hx_mutex_unlock(&writer->spare_mutex);
 	status = hx_log_segment_make(&made, writer->directory, &plan, err);
 	hx_mutex_lock(&writer->spare_mutex);
+	/* One thread at a time makes one, and the leader waits for it. */
+	assert(writer->spare_is_made);
+	assert(!has_spare(writer));
 	writer->spare_is_made = false;
 	hx_cond_broadcast(&writer->spare_ready);
 	if (status == HAPAX_OK) {
+		assert(made.header.id == plan.id);
+		assert(made.offset == HX_LOG_BLOCK_SIZE);
+		assert(writer->active.file < 0 || plan.id == writer->active.header.id + 1);
 		writer->spare = made;
 		atomic_store_explicit(&writer->has_spare, 1, memory_order_release);
 		writer->spare_bytes = next_size(writer, writer->spare_bytes);
@@ -525,6 +600,9 @@ static enum hapax_status seal(struct hx_log_writer *writer)
 {
 	if (writer->active.file < 0 || writer->active.offset >= writer->active.capacity)
 		return HAPAX_OK;
+	/* A segment is left only with frames in it: the seal needs a BEGIN before it. */
+	assert(writer->active.offset > HX_LOG_BLOCK_SIZE);
+	assert(has_spare(writer));
 	hx_log_writer_begin(writer);
 	writer->is_forced = true;
 	writer->flags = HX_LOG_FRAME_SEAL;
@@ -534,6 +612,8 @@ static enum hapax_status seal(struct hx_log_writer *writer)
 /* The spare becomes the active segment. */
 static enum hapax_status roll(struct hx_log_writer *writer)
 {
+	assert(writer->payload == 0);
+	assert(has_spare(writer));
 	if (seal(writer) != HAPAX_OK)
 		return HAPAX_ERR_FAILED;
 	if (writer->sync == HX_LOG_SYNC_LATER) {
@@ -547,20 +627,26 @@ static enum hapax_status roll(struct hx_log_writer *writer)
 		writer->begin_end = writer->active.offset;
 		writer->left_bytes += writer->active.offset;
 	}
+	/* The next segment depends on the seal. */
+	assert(!writer->is_unsynced);
 	hx_log_segment_close(&writer->active);
 	hx_mutex_lock(&writer->spare_mutex);
+	hx_log_segment_assert(&writer->spare);
+	assert(writer->spare.header.id == writer->begin_id + 1);
 	writer->active = writer->spare;
 	hx_log_segment_init(&writer->spare);
 	atomic_store_explicit(&writer->has_spare, 0, memory_order_relaxed);
 	hx_mutex_unlock(&writer->spare_mutex);
 	writer->needs_begin = true;
 	writer->segment_count++;
+	hx_log_writer_assert(writer);
 	return HAPAX_OK;
 }
 
 /* One step towards room for wanted bytes. */
 static enum hapax_status step(struct hx_log_writer *writer, uint64_t wanted)
 {
+	assert(wanted % HX_LOG_BLOCK_SIZE == 0);
 	if (!has_spare(writer))
 		return hx_log_writer_make_spare(writer, NULL);
 	/* In an empty segment, only enlarging it makes more room. */
@@ -574,7 +660,11 @@ enum hapax_status hx_log_writer_make_room(struct hx_log_writer *writer)
 {
 	uint64_t wanted = writer->wanted;
 
-	assert(writer->payload == 0 && wanted != 0);
+	hx_log_writer_assert(writer);
+	assert(writer->payload == 0);
+	assert(wanted != 0);
+	assert(writer->write_ahead.is_full);
+	assert(writer->no_room == HAPAX_OK);
 	/* A new segment also needs BEGIN and its manifest. */
 	if (!writer->needs_begin)
 		wanted += hx_log_frame_size((
@@ -599,6 +689,10 @@ void hx_log_writer_give_up(struct hx_log_writer *writer, uint64_t id)
 	bool is_kept = false;
 
 	hx_mutex_lock(&writer->spare_mutex);
+	/* A manifest without it is durable, and the log goes on behind it. */
+	assert(id < writer->manifest.log_first_id);
+	assert(writer->active.file < 0 || id < writer->active.header.id);
+	assert(id != writer->reuse_id);
 	if (writer->reuse_id == 0) {
 		writer->reuse_id = id;
 		is_kept = true;
@@ -609,31 +703,14 @@ void hx_log_writer_give_up(struct hx_log_writer *writer, uint64_t id)
 		(void)hx_log_segment_remove(writer->directory, HX_LOG_KIND_LOG, id, "");
 }
 
-enum hapax_status hx_log_manifest_add(
-	struct hx_log_manifest *manifest, const struct hx_log_manifest_item *item)
-{
-	if (manifest->count == HX_LOG_CLASS_SEGMENTS_MAX)
-		return HAPAX_ERR_LIMIT;
-	if (manifest->count == manifest->capacity) {
-		uint32_t capacity = manifest->capacity != 0 ? manifest->capacity * 2 : 16;
-		struct hx_log_manifest_item *items =
-			hx_realloc(manifest->items, capacity * sizeof(*items));
-
-		if (items == NULL)
-			return HAPAX_ERR_NO_MEMORY;
-		manifest->items = items;
-		manifest->capacity = capacity;
-	}
-	manifest->items[manifest->count++] = *item;
-	return HAPAX_OK;
-}
-
 /* Life. */
 
 enum hapax_status hx_log_writer_init(
 	struct hx_log_writer *writer, const struct hx_log_writer_setup *setup,
 	struct hapax_error *err)
 {
+	assert(setup->segment_bytes >= 2 * HX_LOG_BLOCK_SIZE);
+	assert(setup->segment_bytes % HX_LOG_BLOCK_SIZE == 0);
 	memset(writer, 0, sizeof(*writer));
 	hx_mutex_init(&writer->spare_mutex);
 	hx_cond_init(&writer->spare_ready);
@@ -662,6 +739,9 @@ void hx_log_writer_done(struct hx_log_writer *writer)
 {
 	if (writer->directory == NULL)
 		return;
+	/* Nobody makes a segment that nobody would close. */
+	assert(!writer->spare_is_made);
+	assert(has_spare(writer) == (writer->spare.file >= 0));
 	hx_log_segment_close(&writer->active);
 	hx_log_segment_close(&writer->spare);
 	if (writer->frame != NULL)
@@ -677,6 +757,12 @@ enum hapax_status hx_log_writer_resume(
 	struct hx_log_writer *writer, const struct hx_log_walk_result *walk,
 	const struct hx_clock_mark *mark, struct hapax_error *err)
 {
+	assert(writer->frame_count == 0);
+	assert(writer->active.file < 0);
+	assert(walk->damages == 0);
+	assert((walk->log_last_id == 0) == (walk->log_end == 0));
+	/* A cut tail would follow what is written before it. */
+	assert(walk->cut_bytes == 0 || !walk->is_closed || walk->cut_id != walk->log_last_id);
 	writer->mark = *mark;
 	writer->next_lsn = walk->next_lsn;
 	writer->durable_lsn = walk->next_lsn;

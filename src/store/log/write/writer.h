@@ -104,6 +104,12 @@ enum hapax_status hx_log_writer_resume(
 	struct hx_log_writer *writer, const struct hx_log_walk_result *walk,
 	const struct hx_clock_mark *mark, struct hapax_error *err);
 
+/* The state between two steps of the leader (writer_assert.c). */
+void hx_log_writer_assert(const struct hx_log_writer *writer);
+
+/* The part of it that concerns the frame under construction and LSNs. */
+void hx_log_writer_assert_frame(const struct hx_log_writer *writer);
+
 /* An empty frame. */
 void hx_log_writer_begin(struct hx_log_writer *writer);
 
