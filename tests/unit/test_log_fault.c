@@ -105,9 +105,15 @@ static void live(struct trial *trial)
 	if (open_store(trial, &trial->fault.io) != HAPAX_OK)
 		return;
 	for (unsigned round = 0; round < ROUNDS && !trial->why; round++) {
+		struct hapax_error err = {0};
+		enum hapax_status status;
+
 		mark_keys(trial, round);
 		/* A pass writes to the log too. */
-		if (hapax_store_sweep(trial->store, &sweep, NULL) == HAPAX_ERR_FAILED)
+		status = hapax_store_sweep(trial->store, &sweep, &err);
+		if (status != HAPAX_OK && err.message[0] == '\0')
+			trial->why = "sweep failed without a message";
+		if (status == HAPAX_ERR_FAILED)
 			trial->has_latched = true;
 		sweep.done = 0;
 	}

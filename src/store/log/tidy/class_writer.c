@@ -39,9 +39,31 @@ void hx_log_class_writer_init(
 	writer->seal.expires_ms_max = INT64_MIN;
 }
 
+/* The state between two entries. */
+static void class_writer_assert(const struct hx_log_class_writer *writer)
+{
+	const struct hx_log_seal *seal = &writer->seal;
+
+	assert(writer->kind != HX_LOG_KIND_LOG);
+	assert((unsigned)writer->kind < HX_LOG_KIND_COUNT);
+	assert((writer->entries == 0) == (writer->payload == 0));
+	/* The file is created when there is something to write. */
+	assert(writer->payload == 0 || writer->segment.file >= 0);
+	assert(writer->payload == 0 ||
+	       hx_log_frame_size(writer->payload) <= writer->frame_committed);
+	assert((seal->puts == 0) == (seal->put_bytes == 0));
+	assert((seal->removes == 0) == (writer->removes.size == 0));
+	assert(writer->large_results <= seal->puts);
+	assert(seal->put_bytes % HX_LOG_ENTRY_ALIGN == 0);
+}
+
 void hx_log_class_writer_set_made(struct hx_log_class_writer *writer, uint64_t lsn)
 {
+	class_writer_assert(writer);
+	/* Otherwise a record could be in it that was dead at that LSN. */
 	assert(hx_log_class_writer_is_empty(writer));
+	assert(writer->seal.made_lsn == 0);
+	assert(lsn != 0);
 	writer->seal.made_lsn = lsn;
 }
 
@@ -78,6 +100,7 @@ static enum hapax_status open_file(struct hx_log_class_writer *writer, struct ha
 		.is_hidden = true,
 	};
 
+	assert(writer->id != 0);
 	if (writer->segment.file >= 0)
 		return HAPAX_OK;
 	if (writer->frame == NULL)
@@ -103,6 +126,8 @@ static enum hapax_status flush(
 
 	if (writer->entries == 0)
 		return HAPAX_OK;
+	assert(frame.size <= writer->frame_committed);
+	hx_log_segment_assert(&writer->segment);
 	memset(writer->frame + end, 0, frame.size - end);
 	hx_log_frame_encode(&frame, writer->segment.seed, writer->frame);
 	writer->payload = 0;
@@ -124,12 +149,14 @@ static unsigned char *class_writer_take(
 	size_t wanted;
 	unsigned char *at;
 
+	assert(size % HX_LOG_ENTRY_ALIGN == 0);
 	*ret_status = open_file(writer, err);
 	if (*ret_status == HAPAX_OK && writer->payload != 0 && writer->payload + size > FRAME_BYTES)
 		*ret_status = flush(writer, 0, err);
 	if (*ret_status != HAPAX_OK)
 		return NULL;
 	assert(size <= HX_LOG_FRAME_SIZE_MAX - HX_LOG_BLOCK_SIZE);
+	assert(writer->payload == 0 || writer->payload + size <= FRAME_BYTES);
 	wanted = hx_log_frame_size((uint32_t)(writer->payload + size));
 	wanted = (wanted + HX_PAGES_STEP - 1) / HX_PAGES_STEP * HX_PAGES_STEP;
 	if (wanted > writer->frame_committed) {
@@ -144,6 +171,7 @@ static unsigned char *class_writer_take(
 	at = writer->frame + HX_LOG_FRAME_HEADER_SIZE + writer->payload;
 	writer->payload += (uint32_t)size;
 	writer->entries++;
+	assert(hx_log_frame_size(writer->payload) <= writer->frame_committed);
 	return at;
 }
 
@@ -156,6 +184,7 @@ static enum hapax_status name_scope(
 	enum hapax_status status;
 	unsigned char *at;
 
+	assert(scope_id < HX_SCOPES_MAX);
 	while (writer->named.size <= byte) {
 		if (hx_buf_append_byte(&writer->named, 0) != HAPAX_OK)
 			return no_memory(err);
@@ -163,6 +192,7 @@ static enum hapax_status name_scope(
 	if (writer->named.data[byte] & bit)
 		return HAPAX_OK;
 	scope = hx_scope_table_get(writer->scopes, scope_id);
+	assert(scope->id == scope_id);
 	at = class_writer_take(
 		writer, hx_log_scope_size(scope->tenant, scope->group), &status, err);
 	if (at == NULL)
@@ -179,6 +209,8 @@ static void note(struct hx_log_class_writer *writer, uint64_t lsn, int64_t expir
 	seal->lsn_low = lsn < seal->lsn_low ? lsn : seal->lsn_low;
 	if (expires_ms > seal->expires_ms_max)
 		seal->expires_ms_max = expires_ms;
+	assert(seal->lsn_low <= lsn);
+	assert(seal->expires_ms_max >= expires_ms);
 }
 
 enum hapax_status hx_log_class_writer_put(
@@ -189,6 +221,10 @@ enum hapax_status hx_log_class_writer_put(
 	enum hapax_status status = name_scope(writer, key->scope_id, err);
 	unsigned char *at;
 
+	class_writer_assert(writer);
+	assert(writer->seal.made_lsn != 0);
+	/* Claims never expire: they stay in the log. */
+	assert(record->state == HAPAX_STATE_DONE || record->state == HAPAX_STATE_FAILED);
 	if (status != HAPAX_OK)
 		return status;
 	at = class_writer_take(writer, size, &status, err);
@@ -208,11 +244,14 @@ enum hapax_status hx_log_class_writer_remove(
 {
 	size_t size = hx_log_remove_size(key);
 
+	class_writer_assert(writer);
+	assert(writer->seal.made_lsn != 0);
 	if (hx_buf_reserve(&writer->removes, size) != HAPAX_OK)
 		return no_memory(err);
 	hx_log_remove_encode(
 		writer->removes.data + writer->removes.size, key, key->scope_id, changed_ms,
 		needed_until_ms, lsn);
+	assert(hx_get32(writer->removes.data + writer->removes.size + HX_LOG_ENTRY_SIZE) == size);
 	writer->removes.size += size;
 	writer->seal.removes++;
 	note(writer, lsn, needed_until_ms);
@@ -223,12 +262,16 @@ enum hapax_status hx_log_class_writer_remove(
 static enum hapax_status write_removes(struct hx_log_class_writer *writer, struct hapax_error *err)
 {
 	enum hapax_status status = open_file(writer, err);
+	uint64_t count = 0;
 	size_t done = 0;
 
 	if (status == HAPAX_OK)
 		status = flush(writer, 0, err);
 	if (status != HAPAX_OK)
 		return status;
+	/* The PUTs end at a frame. */
+	assert(writer->payload == 0);
+	assert(writer->segment.offset >= HX_LOG_BLOCK_SIZE);
 	writer->seal.removes_offset = writer->segment.offset;
 	hx_buf_clear(&writer->named);
 	while (done < writer->removes.size) {
@@ -242,9 +285,13 @@ static enum hapax_status write_removes(struct hx_log_class_writer *writer, struc
 		at = class_writer_take(writer, size, &status, err);
 		if (at == NULL)
 			return status;
+		assert(entry[HX_LOG_ENTRY_KIND] == HX_LOG_REMOVE);
+		assert(size <= writer->removes.size - done);
 		memcpy(at, entry, size);
 		done += size;
+		count++;
 	}
+	assert(count == writer->seal.removes);
 	return flush(writer, 0, err);
 }
 
@@ -256,15 +303,21 @@ enum hapax_status hx_log_class_writer_finish(
 	unsigned char *at;
 	int failed;
 
+	class_writer_assert(writer);
+	assert(!hx_log_class_writer_is_empty(writer));
 	if (status != HAPAX_OK)
 		return status;
 	at = class_writer_take(writer, HX_LOG_SEAL_SIZE, &status, err);
 	if (at == NULL)
 		return status;
+	/* The seal is alone in its frame, the last block. */
+	assert(writer->entries == 1);
 	hx_log_seal_encode(at, &writer->seal, 0);
 	status = flush(writer, HX_LOG_FRAME_SEAL, err);
 	if (status != HAPAX_OK)
 		return status;
+	assert(writer->seal.removes_offset <= writer->segment.offset - HX_LOG_BLOCK_SIZE);
+	assert(writer->seal.put_bytes <= writer->segment.offset);
 	failed = hx_log_segment_finish(&writer->segment, writer->directory);
 	if (failed != 0)
 		return hx_error_set(
@@ -277,6 +330,8 @@ enum hapax_status hx_log_class_writer_finish(
 		.crc = writer->chain,
 		.seal = writer->seal,
 	};
+	/* The manifest names the size that the header says. */
+	assert(ret_item->bytes == writer->segment.header.capacity);
 	hx_log_segment_close(&writer->segment);
 	return HAPAX_OK;
 }

@@ -10,6 +10,8 @@
  * within the epoch, a place that the table still has holds the same record.
  */
 #include "base/error.h"
+
+#include <assert.h>
 #include "store/log/tidy/log_copy.h"
 #include "store/log/log_private.h"
 #include "store/log/read/reader.h"
@@ -24,6 +26,11 @@ static void evict_entry(struct hx_log *log, const struct hx_log_entry *put, uint
 	struct hx_index_key key;
 	uint32_t place;
 
+	assert(put->kind == HX_LOG_PUT);
+	assert(elsewhere.file == file);
+	/* Headers and body lie in the entry. */
+	assert(elsewhere.offset > put->offset);
+	assert(elsewhere.offset + hx_result_bytes(&record->result) <= put->offset + put->size);
 	key.packed.scope_id = put->as.put.scope;
 	key.packed.encoding = put->as.put.encoding;
 	key.packed.size = (uint16_t)record->key.size;
@@ -63,6 +70,8 @@ static enum hapax_status evict_frames(
 {
 	enum hapax_status status = HAPAX_OK;
 
+	assert(file != 0);
+	assert(item->seal.removes_offset <= item->bytes);
 	while (status == HAPAX_OK && reader->offset < item->seal.removes_offset) {
 		struct hx_log_frame frame;
 		struct hapax_bytes bytes;

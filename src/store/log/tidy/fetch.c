@@ -11,6 +11,7 @@
  *  (2) An applied operation stays applied even if the record in its answer cannot be read. The
  *      record is handed out without its result, like one that was too large.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -27,6 +28,7 @@ struct fetch {
 
 void hx_log_note_damage(struct hx_log *log, const struct hapax_error *err)
 {
+	assert(err->status == HAPAX_ERR_CORRUPT);
 	hx_mutex_lock(&log->keeper_mutex);
 	log->damages++;
 	log->damage = *err;
@@ -41,6 +43,7 @@ uint64_t hx_log_fetch_damages(struct hx_log *log, struct hapax_error *err)
 	damages = log->damages;
 	if (damages != 0 && err != NULL)
 		*err = log->damage;
+	assert(damages == 0 || log->damage.status == HAPAX_ERR_CORRUPT);
 	hx_mutex_unlock(&log->keeper_mutex);
 	return damages;
 }
@@ -49,6 +52,8 @@ static void end_without(struct hapax_op *op, enum hapax_status status)
 {
 	struct hapax_result *result = &op->record->result;
 
+	assert(status != HAPAX_OK);
+	assert(op->status == HAPAX_OK);
 	if (op->outcome == HAPAX_OUTCOME_APPLIED) {
 		hx_record_result_omit_body(result);
 		result->headers = hx_bytes(NULL, 0);
@@ -66,6 +71,9 @@ enum hapax_status hx_log_fetch_bytes(
 	enum hapax_status status =
 		hx_log_result_files_read(&log->result_files, elsewhere, data, size, &why);
 
+	/* A done key must not count as unknown. */
+	assert(status != HAPAX_ERR_UNAVAILABLE);
+	assert(status == HAPAX_OK || why.status == status);
 	if (status == HAPAX_ERR_CORRUPT)
 		hx_log_note_damage(log, &why);
 	if (status != HAPAX_OK && err != NULL)
@@ -79,6 +87,7 @@ static void fetch_one(struct hx_log *log, struct hapax_op *op)
 	unsigned char *data;
 	size_t size;
 
+	assert(op->private_state != 0);
 	/* An operation that was refused after all only gives up its place. */
 	if (op->status == HAPAX_OK && hx_work_read_back(op, &elsewhere, &data, &size)) {
 		enum hapax_status status = hx_log_fetch_bytes(log, &elsewhere, data, size, NULL);
@@ -87,6 +96,7 @@ static void fetch_one(struct hx_log *log, struct hapax_op *op)
 			end_without(op, status);
 	}
 	hx_work_forget_place(op, &log->result_files.users);
+	assert(op->private_state == 0);
 }
 
 void hx_log_fetch(struct hx_log *log, struct hapax_op *ops, size_t count)
@@ -154,6 +164,7 @@ enum hapax_status hx_log_fetcher_start(struct hx_log *log, struct hapax_error *e
 {
 	enum hapax_status status = hx_request_queue_init(&log->fetches, sizeof(struct fetch));
 
+	assert(!log->fetcher_runs);
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "no memory to open a store");
 	status = hx_thread_start(&log->fetcher, run_fetcher, log, "hapax-results", err);

@@ -5,6 +5,7 @@
  *
  * It measures its own intervals by the monotonic clock: they decide nothing.
  */
+#include <assert.h>
 #include <errno.h>
 
 #include "base/clock.h"
@@ -39,6 +40,8 @@ static enum hapax_status run_tick(struct hx_log_task *task)
 	struct hx_log_writer *writer = &tick->log->writer;
 	bool is_idle = tick->frame_count == writer->frame_count;
 
+	assert(tick->frame_count <= writer->frame_count);
+	assert(writer->witnessed_lsn <= writer->durable_lsn);
 	tick->frame_count = writer->frame_count;
 	/* Anything written now would be lost at close, or land in another directory. */
 	if (hx_log_directory_is_gone(&tick->log->directory)) {
@@ -88,6 +91,7 @@ uint64_t hx_log_keeper_failures(struct hx_log *log, struct hapax_error *err)
 	failures = log->pass_failures;
 	if (failures != 0 && err != NULL)
 		*err = log->pass_error;
+	assert(failures == 0 || log->pass_error.status != HAPAX_OK);
 	hx_mutex_unlock(&log->keeper_mutex);
 	return failures;
 }
@@ -102,6 +106,7 @@ static int64_t note_passes(
 {
 	uint64_t failures;
 
+	assert(status == HAPAX_OK || err->status != HAPAX_OK);
 	hx_mutex_lock(&log->keeper_mutex);
 	failures = status == HAPAX_OK ? 0 : log->pass_failures + 1;
 	log->pass_failures = failures;
@@ -140,6 +145,8 @@ static void keeper_run(void *arg)
 	int64_t tick_at_ns = hx_clock_mono_ns() + interval_ns;
 	int64_t pass_at_ns = 0;
 
+	assert(interval_ns > 0);
+	assert(interval_ns <= HX_NS_PER_S);
 	tick.task.context = &tick;
 	while (wait_for_work(log, tick_at_ns)) {
 		(void)hx_log_writer_make_spare_if_wanted(&log->writer);
@@ -160,6 +167,8 @@ enum hapax_status hx_log_keeper_start(struct hx_log *log, struct hapax_error *er
 {
 	enum hapax_status status = hx_thread_start(&log->keeper, keeper_run, log, "hapax-log", err);
 
+	assert(!log->keeper_runs);
+	assert(!log->keeper_stops);
 	log->keeper_runs = status == HAPAX_OK;
 	return status;
 }
@@ -179,6 +188,7 @@ void hx_log_keeper_stop(struct hx_log *log)
 	if (!log->keeper_runs)
 		return;
 	hx_mutex_lock(&log->keeper_mutex);
+	assert(!log->keeper_stops);
 	log->keeper_stops = true;
 	hx_cond_signal(&log->keeper_wake);
 	hx_mutex_unlock(&log->keeper_mutex);

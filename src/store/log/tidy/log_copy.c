@@ -4,6 +4,7 @@
  */
 #include "store/log/tidy/log_copy.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -20,6 +21,7 @@ enum { HELD_BYTES_MAX = 1 << 30 };
 
 void hx_log_copy_init(struct hx_log_copy *copy, struct hx_log *log, uint64_t next_class_id)
 {
+	assert(next_class_id != 0);
 	memset(copy, 0, sizeof(*copy));
 	copy->log = log;
 	copy->now_ms = hx_log_now(log);
@@ -29,6 +31,8 @@ void hx_log_copy_init(struct hx_log_copy *copy, struct hx_log *log, uint64_t nex
 		hx_log_class_writer_init(
 			&copy->writers[kind], &log->directory, hx_store_scopes(&log->base),
 			(enum hx_log_kind)kind, copy->next_class_id++);
+	/* A pass takes its ids whether or not it uses them. */
+	assert(copy->next_class_id == next_class_id + HX_LOG_KIND_COUNT - 1);
 }
 
 void hx_log_copy_done(struct hx_log_copy *copy)
@@ -42,6 +46,7 @@ static enum hx_log_kind kind_for(int64_t expires_ms, int64_t now_ms)
 {
 	int64_t left_ms;
 
+	assert(expires_ms > now_ms);
 	if (__builtin_sub_overflow(expires_ms, now_ms, &left_ms))
 		return HX_LOG_KIND_EVER;
 	if (left_ms <= HOUR_MS)
@@ -107,9 +112,12 @@ static enum hapax_status hold(
 {
 	size_t size = hx_log_put_size(record, key);
 
+	assert(is_held(record));
+	assert(copy->held.size % HX_LOG_ENTRY_ALIGN == 0);
 	if (hx_buf_reserve(&copy->held, size) != HAPAX_OK)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to copy records");
 	hx_log_put_encode(copy->held.data + copy->held.size, record, key, key->scope_id, 0, 0);
+	assert(hx_get32(copy->held.data + copy->held.size + HX_LOG_ENTRY_SIZE) == size);
 	copy->held.size += size;
 	return HAPAX_OK;
 }
@@ -168,6 +176,7 @@ static enum hapax_status copy_keyed(
 		hx_log_scope_names_get(&source->scopes, entry->as.put.scope);
 	struct hx_index_key key;
 
+	assert(entry->kind == HX_LOG_PUT || entry->kind == HX_LOG_REMOVE);
 	if (names == NULL)
 		return corrupt(source, "an entry in an unnamed scope", err);
 	if (!names->has_visitor_id) {
@@ -231,6 +240,7 @@ static enum hapax_status copy_frames(struct source *source, uint64_t end, struct
 		/* Damaged since it was written: the segment stays, with its content. */
 		if (found != HX_LOG_FOUND_FRAME)
 			return corrupt(source, "a frame is damaged", err);
+		assert(source->reader.offset == frame.offset + frame.size);
 		status = copy_frame(source, &frame, bytes, err);
 		if (status != HAPAX_OK)
 			return status;
@@ -246,6 +256,9 @@ enum hapax_status hx_log_copy_segment(
 	char name[HX_LOG_NAME_SIZE], path[HX_LOG_PATH_SIZE];
 	enum hapax_status status;
 
+	assert((unsigned)kind < HX_LOG_KIND_COUNT);
+	/* Class segments are read to their seal. */
+	assert(kind == HX_LOG_KIND_LOG || end == 0);
 	hx_log_name(name, kind, id, "");
 	hx_log_path(&copy->log->directory, name, path);
 	hx_log_scope_names_init(&source.scopes);

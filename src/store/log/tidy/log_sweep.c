@@ -6,6 +6,8 @@
  * changes its record, so the sweep only notes its key, and the leader settles it.
  */
 #include "base/bytes.h"
+
+#include <assert.h>
 #include "store/core.h"
 #include "store/log/format/endian.h"
 #include "store/log/log_private.h"
@@ -16,10 +18,13 @@ enum { NOTE_HEAD_SIZE = 6 };
 void hx_log_lapse(const struct hapax_record *record, void *context)
 {
 	struct hx_log *log = context;
+	size_t before = log->lapsed.size;
 	enum hapax_status status;
 	const struct hx_scope *scope = hx_scope_table_intern(
 		hx_store_scopes(&log->base), record->tenant, record->group, &status);
 
+	assert(record->state == HAPAX_STATE_CLAIMED);
+	assert(record->key.size <= UINT16_MAX);
 	/* Without memory it waits for the next sweep. */
 	if (scope == NULL ||
 	    hx_buf_reserve(&log->lapsed, NOTE_HEAD_SIZE + record->key.size) != HAPAX_OK)
@@ -27,6 +32,7 @@ void hx_log_lapse(const struct hapax_record *record, void *context)
 	(void)hx_buf_append_u32(&log->lapsed, scope->id);
 	(void)hx_buf_append_u16(&log->lapsed, (uint16_t)record->key.size);
 	(void)hx_buf_append(&log->lapsed, record->key.data, record->key.size);
+	assert(log->lapsed.size == before + NOTE_HEAD_SIZE + record->key.size);
 }
 
 struct settle_task {
@@ -49,8 +55,10 @@ static enum hapax_status run_settle(struct hx_log_task *task)
 		uint16_t size;
 		bool is_settled;
 
+		assert(log->lapsed.size - settle->at > NOTE_HEAD_SIZE);
 		scope_id = hx_get32(at);
 		size = hx_get16(at + sizeof(scope_id));
+		assert(size <= log->lapsed.size - settle->at - NOTE_HEAD_SIZE);
 		hx_index_key_init(log->index, &key, scope_id, hx_bytes(at + NOTE_HEAD_SIZE, size));
 		(void)hx_work_settle(&context, &key, &is_settled);
 		if (log->writer.write_ahead.is_full)
@@ -79,6 +87,7 @@ static enum hapax_status ask_keeper(struct hx_log *log, struct hapax_error *err)
 
 	if (hx_log_keeper_failures(log, &last) == 0)
 		return HAPAX_OK;
+	assert(last.status != HAPAX_OK);
 	if (err != NULL)
 		*err = last;
 	return last.status;
@@ -97,6 +106,8 @@ enum hapax_status hx_log_sweep(
 	hx_index_sweep(log->index, sweep, hx_log_now(log));
 	if (log->lapsed.size != 0)
 		status = hx_log_queue_task(&log->queue, &settle.task);
+	/* A task that ended well was not stopped by a full frame. */
+	assert(status != HAPAX_OK || settle.at == log->lapsed.size);
 	sweep->lapsed += settle.settled;
 	if (status == HAPAX_OK && sweep->done)
 		status = log->keeper_runs ? ask_keeper(log, err) : tidy(log, err);

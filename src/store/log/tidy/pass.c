@@ -71,6 +71,20 @@ struct look_task {
 	uint64_t next_lsn; /* out: the index has everything below */
 };
 
+/* Before the manifest is written: every segment of the old one stays or goes. */
+static void pass_assert(const struct pass *pass)
+{
+	const struct hx_log_manifest *manifest = &pass->log->writer.manifest;
+
+	assert(!pass->has_manifest);
+	assert(pass->next.count + pass->gone_count == manifest->count + pass->made_count);
+	assert(pass->next.count <= pass->next.capacity);
+	assert(pass->made_count < HX_LOG_KIND_COUNT);
+	assert(pass->evicted_count <= pass->made_count);
+	assert(pass->copy.useless_lsn <= pass->made_lsn);
+	assert(pass->log_id != 0 || pass->log_end == 0);
+}
+
 static enum hapax_status run_look(struct hx_log_task *task)
 {
 	struct look_task *look = task->context;
@@ -90,6 +104,9 @@ static enum hapax_status run_look(struct hx_log_task *task)
 	/* Long-lived claims would only be moved in a circle. */
 	if (last_id - first_id < 2 * look->log->held_bytes / writer->segment_bytes)
 		return HAPAX_OK;
+	/* It has no writer. */
+	assert(first_id <= look->until_id);
+	assert(writer->active.file < 0 || first_id < writer->active.header.id);
 	look->log_id = first_id;
 	look->log_end = writer->begin_id == first_id ? writer->begin_end : 0;
 	return HAPAX_OK;
@@ -149,6 +166,9 @@ static enum hapax_status find_log_segment(
 	pass->made_lsn = look.next_lsn;
 	pass->log_id = look.log_id;
 	pass->log_end = look.log_end;
+	assert(pass->log_id <= round->until_id);
+	/* The log grows during a round. */
+	assert(pass->made_lsn >= round->until_lsn);
 	if (pass->log_id != 0 && pass->log_end == 0)
 		status = read_end(pass->log, pass->log_id, &pass->log_end, err);
 	return status;
@@ -171,6 +191,7 @@ static unsigned count_small(const struct pass *pass, enum hx_log_kind kind)
 	const struct hx_log_manifest *manifest = &pass->log->writer.manifest;
 	unsigned count = 0;
 
+	assert(kind != HX_LOG_KIND_LOG);
 	for (uint32_t i = 0; i < manifest->count; i++)
 		count += manifest->items[i].kind == kind && is_small(pass, &manifest->items[i]) &&
 			!is_expired(pass, &manifest->items[i]);
@@ -208,6 +229,7 @@ static void choose_rewrites(struct pass *pass, const struct hx_log_round *round,
 	for (uint32_t i = 0; i < manifest->count && chosen < allowed; i++) {
 		if (goes[i] || manifest->items[i].seal.made_lsn >= round->until_lsn)
 			continue;
+		assert(manifest->items[i].seal.made_lsn < pass->made_lsn);
 		goes[i] = true;
 		pass->rewrites = true;
 		chosen += manifest->items[i].bytes;
@@ -229,6 +251,8 @@ static enum hapax_status choose(struct pass *pass, const struct hx_log_round *ro
 
 		goes[i] = is_expired(pass, item) || (merges[item->kind] && is_small(pass, item));
 	}
+	assert(pass->next.count == 0);
+	assert(pass->gone_count == 0);
 	choose_rewrites(pass, round, goes);
 	pass->copy.useless_lsn = pass->made_lsn;
 	for (uint32_t i = 0; i < manifest->count && status == HAPAX_OK; i++) {
@@ -244,6 +268,8 @@ static enum hapax_status choose(struct pass *pass, const struct hx_log_round *ro
 	}
 	for (unsigned kind = HX_LOG_KIND_HOUR; kind < HX_LOG_KIND_COUNT; kind++)
 		hx_log_class_writer_set_made(&pass->copy.writers[kind], pass->made_lsn);
+	assert(pass->copy.useless_lsn <= pass->made_lsn);
+	assert(status != HAPAX_OK || pass->next.count + pass->gone_count == manifest->count);
 	return status;
 }
 
@@ -251,6 +277,8 @@ static enum hapax_status copy_all(struct pass *pass, struct hapax_error *err)
 {
 	enum hapax_status status = HAPAX_OK;
 
+	pass_assert(pass);
+	assert(pass->made_count == 0);
 	for (uint32_t i = 0; i < pass->gone_count && status == HAPAX_OK; i++) {
 		if (!is_expired(pass, &pass->gone[i]))
 			status = hx_log_copy_segment(
@@ -277,9 +305,12 @@ static enum hapax_status finish_all(struct pass *pass, struct hapax_error *err)
 		if (status != HAPAX_OK)
 			return status;
 		pass->made_count++;
+		assert(item.seal.made_lsn == pass->made_lsn);
+		assert(item.kind == (enum hx_log_kind)kind);
 		if (writer->large_results != 0)
 			pass->result_file[pass->evicted_count++] = item;
 	}
+	pass_assert(pass);
 	return pass->made_count != 0 ? hx_log_directory_sync(&pass->log->directory, err) : HAPAX_OK;
 }
 
@@ -298,8 +329,10 @@ static enum hapax_status write_held(struct pass *pass)
 	unsigned char *at;
 	uint64_t lsn;
 
-	if (status != HAPAX_OK)
-		return status;
+	/* log_copy.c has encoded it. */
+	assert(status == HAPAX_OK);
+	assert(decoded.kind == HX_LOG_PUT);
+	assert(decoded.size == size);
 	key.packed.scope_id = decoded.as.put.scope;
 	key.packed.encoding = decoded.as.put.encoding;
 	key.packed.size = (uint16_t)decoded.as.put.record.key.size;
@@ -315,6 +348,8 @@ static enum hapax_status write_held(struct pass *pass)
 	if (at == NULL)
 		return status;
 	memcpy(at, entry, size);
+	/* A copy at the head of the log replaces nothing: it is the same version. */
+	assert(at[HX_LOG_ENTRY_FLAGS] == 0);
 	hx_put64(at + HX_LOG_ENTRY_LSN, lsn);
 	return HAPAX_OK;
 }
@@ -327,10 +362,14 @@ static enum hapax_status write_manifest(struct pass *pass)
 	unsigned char *at;
 	uint64_t lsn;
 
+	/* The log only gives up its oldest segments, and ids are never used again. */
+	assert(pass->next.log_first_id >= before.log_first_id);
+	assert(pass->next.next_class_id >= before.next_class_id);
 	/* The log must begin at an existing segment: append starts one if necessary. */
 	at = hx_log_writer_append(writer, hx_log_manifest_size(pass->next.count), &lsn, &status);
 	if (at == NULL)
 		return status;
+	assert(writer->active.header.id >= pass->next.log_first_id);
 	hx_log_manifest_encode(
 		at, pass->next.log_first_id, pass->next.next_class_id, pass->next.items,
 		pass->next.count, lsn);
@@ -354,11 +393,14 @@ static enum hapax_status run_commit(struct hx_log_task *task)
 	while (pass->held_at < pass->copy.held.size && status == HAPAX_OK) {
 		size_t size = hx_get32(pass->copy.held.data + pass->held_at + HX_LOG_ENTRY_SIZE);
 
+		assert(size <= pass->copy.held.size - pass->held_at);
 		status = write_held(pass);
 		if (status == HAPAX_OK)
 			pass->held_at += size;
 	}
 	if (status == HAPAX_OK && !pass->has_manifest) {
+		/* (2): it gives up the segment of all of them. */
+		assert(pass->held_at == pass->copy.held.size);
 		status = write_manifest(pass);
 		pass->has_manifest = status == HAPAX_OK;
 	}
@@ -370,6 +412,9 @@ static enum hapax_status evict_results(struct pass *pass, struct hapax_error *er
 {
 	enum hapax_status status = HAPAX_OK;
 
+	/* (4): records point only at segments that a durable manifest names. */
+	assert(pass->has_manifest);
+	assert(pass->evicted_count <= pass->made_count);
 	for (uint32_t i = 0; i < pass->evicted_count; i++) {
 		struct hapax_error why = {0};
 		enum hapax_status result_file =
@@ -381,8 +426,7 @@ static enum hapax_status evict_results(struct pass *pass, struct hapax_error *er
 		if (status != HAPAX_OK || result_file == HAPAX_OK)
 			continue;
 		status = result_file;
-		if (err != NULL)
-			*err = why;
+		*err = why;
 	}
 	return status;
 }
@@ -392,6 +436,9 @@ static void remove_gone(struct pass *pass)
 {
 	struct hx_log *log = pass->log;
 
+	/* (3) */
+	assert(pass->has_manifest);
+	assert(pass->log_id < log->writer.manifest.log_first_id);
 	for (uint32_t i = 0; i < pass->gone_count; i++)
 		hx_log_result_files_leave(&log->result_files, pass->gone[i].kind, pass->gone[i].id);
 	if (pass->log_id != 0)
@@ -403,6 +450,8 @@ static void remove_made(struct pass *pass)
 {
 	const struct hx_log_manifest *next = &pass->next;
 
+	assert(!pass->has_manifest);
+	assert(pass->made_count <= next->count);
 	for (uint32_t i = 0; i < pass->made_count; i++) {
 		const struct hx_log_manifest_item *item = &next->items[next->count - 1 - i];
 
@@ -427,6 +476,7 @@ static enum hapax_status pass_run(struct pass *pass, struct hapax_error *err)
 		pass->log_id != 0 ? pass->log_id + 1 : pass->log->writer.manifest.log_first_id;
 	if (pass->log_id != 0)
 		hx_log_counts_renew(&pass->log->counts, pass->log_id);
+	pass_assert(pass);
 	status = hx_log_queue_task(&pass->log->queue, &commit.task);
 	if (status == HAPAX_OK)
 		status = hx_log_sync(pass->log);
@@ -444,6 +494,7 @@ enum hapax_status hx_log_pass(
 	struct hx_log *log, struct hx_log_round *round, bool *ret_more, struct hapax_error *err)
 {
 	struct pass *pass = hx_alloc_zero(1, sizeof(*pass));
+	struct hapax_error why = {0};
 	enum hapax_status status;
 
 	*ret_more = false;
@@ -451,11 +502,11 @@ enum hapax_status hx_log_pass(
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a pass");
 	pass->log = log;
 	hx_log_copy_init(&pass->copy, log, log->writer.manifest.next_class_id);
-	status = find_log_segment(pass, round, err);
+	status = find_log_segment(pass, round, &why);
 	if (status == HAPAX_OK)
 		status = choose(pass, round);
 	if (status == HAPAX_OK && (pass->log_id != 0 || pass->gone_count != 0)) {
-		status = pass_run(pass, err);
+		status = pass_run(pass, &why);
 		*ret_more = status == HAPAX_OK && (pass->log_id != 0 || pass->rewrites);
 	}
 	if (pass->log_id != 0)
@@ -464,5 +515,10 @@ enum hapax_status hx_log_pass(
 	hx_log_copy_done(&pass->copy);
 	hx_free(pass->next.items);
 	hx_free(pass);
+	/* The leader refuses a task without an error. */
+	if (status != HAPAX_OK && why.status == HAPAX_OK)
+		hx_error_set(&why, status, 0, "could not write the result of a pass to the log");
+	if (status != HAPAX_OK && err != NULL)
+		*err = why;
 	return status;
 }

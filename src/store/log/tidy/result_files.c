@@ -10,6 +10,7 @@
  */
 #include "store/log/tidy/result_files.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -29,6 +30,8 @@ uint32_t hx_log_result_crc(const struct hapax_result *result)
 
 struct hx_elsewhere hx_log_result_files_place(const struct hx_log_entry *put, uint16_t file)
 {
+	assert(put->kind == HX_LOG_PUT);
+	assert(put->as.put.result_at < put->size);
 	if (file == 0)
 		return (struct hx_elsewhere){0};
 	return (struct hx_elsewhere){
@@ -47,10 +50,23 @@ void hx_log_result_files_init(
 	hx_mutex_init(&result_files->mutex);
 }
 
+/* Locks: mutex, unless there are no other threads. */
+static void files_assert(const struct hx_log_result_files *result_files)
+{
+	assert(result_files->directory != NULL);
+	/* Number 0 is none. */
+	assert(result_files->count >= 1);
+	assert(result_files->count == 1 || result_files->count <= result_files->capacity);
+	assert(result_files->capacity <= HX_ELSEWHERE_FILES);
+	assert((result_files->capacity == 0) == (result_files->slots == NULL));
+}
+
 /* If another directory has our name, a file of that name is not ours. */
 static void remove_file(
 	const struct hx_log_result_files *result_files, const struct hx_log_result_file *slot)
 {
+	/* The manifest does not name it, and nobody can find it any more. */
+	assert(slot->state == HX_LOG_RESULT_FILE_LEFT || slot->state == HX_LOG_RESULT_FILE_UNUSED);
 	if (!hx_log_directory_is_gone(result_files->directory))
 		(void)hx_log_segment_remove(result_files->directory, slot->kind, slot->id, "");
 }
@@ -59,6 +75,7 @@ void hx_log_result_files_done(struct hx_log_result_files *result_files)
 {
 	if (result_files->directory == NULL)
 		return;
+	files_assert(result_files);
 	for (uint32_t i = 1; i < result_files->count; i++) {
 		const struct hx_log_result_file *slot = &result_files->slots[i];
 
@@ -77,6 +94,7 @@ static uint32_t find_free(struct hx_log_result_files *result_files)
 	struct hx_log_result_file *slots;
 	uint32_t capacity = result_files->capacity != 0 ? 2 * result_files->capacity : SLOTS_FIRST;
 
+	files_assert(result_files);
 	for (uint32_t i = 1; i < result_files->count; i++) {
 		if (result_files->slots[i].state == HX_LOG_RESULT_FILE_FREE)
 			return i;
@@ -88,6 +106,7 @@ static uint32_t find_free(struct hx_log_result_files *result_files)
 	slots = hx_realloc(result_files->slots, capacity * sizeof(*slots));
 	if (slots == NULL)
 		return 0;
+	assert(capacity > result_files->count);
 	result_files->slots = slots;
 	result_files->capacity = capacity;
 	return result_files->count++;
@@ -98,11 +117,16 @@ uint16_t hx_log_result_files_add(
 {
 	uint32_t number;
 
+	assert(kind != HX_LOG_KIND_LOG);
 	hx_mutex_lock(&result_files->mutex);
 	number = find_free(result_files);
 	if (number != 0)
 		result_files->slots[number] = (struct hx_log_result_file){
 			.id = id, .kind = kind, .state = HX_LOG_RESULT_FILE_KEPT};
+	files_assert(result_files);
+	assert(number < HX_ELSEWHERE_FILES);
+	/* Nobody points at the file that had the number before. */
+	assert(number == 0 || !hx_elsewhere_is_used(&result_files->users, (uint16_t)number));
 	hx_mutex_unlock(&result_files->mutex);
 	return (uint16_t)number;
 }
@@ -112,7 +136,9 @@ void hx_log_result_files_leave(
 {
 	bool is_on_disk = false;
 
+	assert(kind != HX_LOG_KIND_LOG);
 	hx_mutex_lock(&result_files->mutex);
+	files_assert(result_files);
 	for (uint32_t i = 1; i < result_files->count && !is_on_disk; i++) {
 		struct hx_log_result_file *slot = &result_files->slots[i];
 
@@ -133,6 +159,10 @@ static void tidy_slot(
 	struct hx_log_result_file *slot = &result_files->slots[number];
 	bool is_used = hx_elsewhere_is_used(&result_files->users, number);
 
+	assert(number != 0);
+	assert(number < result_files->count);
+	/* A record takes its place away before a number is free. */
+	assert(slot->state != HX_LOG_RESULT_FILE_FREE || !is_used);
 	if (slot->state == HX_LOG_RESULT_FILE_LEFT && !is_used) {
 		slot->stamp = hx_epoch_retire(epoch);
 		slot->state = HX_LOG_RESULT_FILE_UNUSED;
@@ -144,6 +174,8 @@ static void tidy_slot(
 		slot->state = HX_LOG_RESULT_FILE_LEFT;
 		return;
 	}
+	assert(slot->state == HX_LOG_RESULT_FILE_UNUSED);
+	assert(hx_epoch_is_past(epoch, slot->stamp));
 	remove_file(result_files, slot);
 	slot->state = HX_LOG_RESULT_FILE_FREE;
 }
@@ -151,6 +183,7 @@ static void tidy_slot(
 void hx_log_result_files_tidy(struct hx_log_result_files *result_files, struct hx_epoch *epoch)
 {
 	hx_mutex_lock(&result_files->mutex);
+	files_assert(result_files);
 	for (uint32_t i = 1; i < result_files->count; i++)
 		tidy_slot(result_files, (uint16_t)i, epoch);
 	hx_mutex_unlock(&result_files->mutex);
@@ -160,6 +193,7 @@ static enum hapax_status not_read(int os_errno)
 {
 	enum hapax_status status = hx_error_status_of(os_errno);
 
+	assert(os_errno > 0);
 	return status == HAPAX_ERR_LIMIT || status == HAPAX_ERR_NO_MEMORY ? status
 									  : HAPAX_ERR_CORRUPT;
 }
@@ -174,6 +208,11 @@ enum hapax_status hx_log_result_files_read(
 	int file;
 
 	hx_mutex_lock(&result_files->mutex);
+	files_assert(result_files);
+	assert(elsewhere->file != 0);
+	assert(elsewhere->file < result_files->count);
+	/* The caller is a user of it, or in the epoch: it was not removed. */
+	assert(result_files->slots[elsewhere->file].state != HX_LOG_RESULT_FILE_FREE);
 	hx_log_name(
 		name, result_files->slots[elsewhere->file].kind,
 		result_files->slots[elsewhere->file].id, "");

@@ -3,6 +3,8 @@
  * usage.c - the files of a store, and how much of them is live.
  */
 #include "base/io.h"
+
+#include <assert.h>
 #include "store/core.h"
 #include "store/index/packed_key.h"
 #include "store/log/format/listing.h"
@@ -71,6 +73,8 @@ static enum hapax_status read_marks(struct hx_log_task *task)
 	struct marks_task *marks = task->context;
 	const struct hx_log_writer *writer = &marks->log->writer;
 
+	assert(writer->durable_lsn <= writer->next_lsn);
+	assert(writer->witnessed_lsn <= writer->durable_lsn);
 	marks->files->lsn = writer->next_lsn;
 	marks->files->durable_lsn = writer->durable_lsn;
 	marks->files->owed_ms = writer->mark.owed_ms;
