@@ -79,6 +79,7 @@ static void log_submit(
 		.completion = completion,
 	};
 
+	assert(done <= count);
 	if (done < count && hx_log_queue_submit(&log->queue, &request))
 		return;
 	hx_store_fail(ops + done, count - done, HAPAX_ERR_NO_MEMORY);
@@ -92,6 +93,7 @@ static void log_run(struct hapax_store *store, struct hapax_op *ops, size_t coun
 	struct hx_log_request request = {
 		.ops = ops, .count = count, .decided = done, .durable = done};
 
+	assert(done <= count);
 	if (done < count && !hx_log_queue_run(&log->queue, &request))
 		hx_store_fail(ops + done, count - done, HAPAX_ERR_NO_MEMORY);
 	hx_log_fetch(log, ops, count);
@@ -99,6 +101,9 @@ static void log_run(struct hapax_store *store, struct hapax_op *ops, size_t coun
 
 static enum hapax_status refuse_latched(struct hx_log *log, struct hapax_error *err)
 {
+	/* The fault is written before the latch. */
+	assert(log->writer.fault.status == HAPAX_ERR_FAILED);
+	assert(hx_log_writer_is_latched(&log->writer));
 	if (err != NULL)
 		*err = log->writer.fault;
 	return HAPAX_ERR_FAILED;
@@ -135,6 +140,7 @@ static void name_key(struct hapax_error *err, const struct hapax_record *record)
 
 	if (err == NULL)
 		return;
+	assert(err->status != HAPAX_OK);
 	os_errno = err->os_errno;
 	/* The message already contains its text. */
 	hx_error_set(
@@ -157,6 +163,9 @@ static int hand_out(
 
 	if (elsewhere == NULL)
 		return scan->each(record, scan->context);
+	assert(elsewhere->file != 0);
+	assert(size > HX_RESULT_IN_MEMORY_MAX);
+	assert(hx_result_is_elsewhere(result));
 	hx_buf_clear(&scan->result);
 	scan->status = hx_buf_reserve(&scan->result, size);
 	if (scan->status != HAPAX_OK)
@@ -168,6 +177,7 @@ static int hand_out(
 		name_key(scan->err, record);
 		return 1;
 	}
+	assert(size <= scan->result.capacity);
 	result->headers = hx_bytes(scan->result.data, result->headers.size);
 	result->body = hx_bytes(scan->result.data + result->headers.size, result->body.size);
 	return scan->each(&whole, scan->context);
@@ -225,12 +235,15 @@ static void log_close(struct hapax_store *store)
 {
 	struct hx_log *log = (struct hx_log *)store;
 
+	/* A store that did not open has nothing to end. */
+	assert(log->is_open || log->writer.frame_count == 0);
 	hx_log_keeper_stop(log);
 	/* If the end cannot be written, the next open checks more closely. */
 	if (log->is_open && !hx_log_writer_is_latched(&log->writer))
 		(void)hx_log_mark_frame(log, HX_LOG_FRAME_CLOSE);
 	if (log->is_open && log->writer.sync == HX_LOG_SYNC_LATER)
 		(void)hx_log_writer_sync(&log->writer);
+	assert(!log->keeper_runs);
 	hx_log_queue_stop(&log->queue);
 	hx_log_queue_done(&log->queue);
 	hx_log_fetcher_stop(log);
@@ -263,6 +276,9 @@ static enum hapax_status create(struct hx_log *log, struct hapax_error *err)
 	 */
 	if (file->created_ms > 0 && file->created_ms < (int64_t)(HX_TOKEN_MAX / 2000))
 		file->token_floor = (uint64_t)file->created_ms * 1000;
+	/* The owner of LOCK, and nobody else, makes STORE. */
+	assert(log->directory.lock_file >= 0);
+	assert(file->token_floor <= HX_TOKEN_MAX / 2);
 	return hx_log_directory_write(&log->directory, err);
 }
 
@@ -320,6 +336,8 @@ static enum hapax_status build(struct hx_log *log, struct hapax_error *err)
 	};
 	enum hapax_status status;
 
+	assert(log->directory.lock_file >= 0);
+	assert(log->index == NULL);
 	hx_log_result_files_init(&log->result_files, &log->directory);
 	status = hx_index_new(
 		&(struct hx_index_setup){
@@ -357,12 +375,16 @@ static enum hapax_status recover(struct hx_log *log, struct hapax_error *err)
 
 	if (status != HAPAX_OK)
 		return status;
+	assert(walk.damages == 0);
+	/* Everything in the log was counted, and nothing behind it is in the index. */
+	assert(walk.log_last_id != 0 || walk.log_bytes == 0);
 	log->was_closed = walk.was_closed || walk.log_last_id == 0;
 	status = hx_log_directory_clean(&log->directory, err);
 	if (status == HAPAX_OK)
 		status = hx_log_writer_resume(&log->writer, &walk, &log->mark, err);
 	if (status == HAPAX_OK)
 		hx_log_recover_clean(&log->directory, &walk, &log->writer.reuse_id);
+	assert(status != HAPAX_OK || log->writer.durable_lsn == log->writer.next_lsn);
 	hx_log_walk_result_done(&walk);
 	return status;
 }
@@ -371,6 +393,9 @@ static enum hapax_status start_threads(struct hx_log *log, struct hapax_error *e
 {
 	enum hapax_status status;
 
+	assert(log->is_open);
+	assert(!log->keeper_runs);
+	assert(!log->fetcher_runs);
 	if (hx_store_options(&log->base)->flags & HAPAX_STORE_NO_HOUSEKEEPING)
 		return HAPAX_OK;
 	status = hx_log_fetcher_start(log, err);
@@ -398,6 +423,7 @@ static enum hapax_status open_all(
 		status = build(log, err);
 	if (status == HAPAX_OK)
 		status = recover(log, err);
+	assert(!log->is_open);
 	log->is_open = status == HAPAX_OK;
 	if (status == HAPAX_OK)
 		status = start_threads(log, err);
@@ -432,6 +458,8 @@ enum hapax_status hx_log_open_from(
 		log_close(&log->base);
 		return status;
 	}
+	assert(log->is_open);
+	assert(log->directory.lock_file >= 0);
 	log->first_mark = NULL;
 	*ret_store = &log->base;
 	return HAPAX_OK;

@@ -8,6 +8,7 @@
  */
 #include <hapax/fsck.h>
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,6 +70,7 @@ static bool note_problem(void *context, const struct hx_log_problem *problem)
 		.what = problem->what,
 	};
 
+	assert((unsigned)problem->kind <= HX_LOG_DAMAGE);
 	fsck->notes += problem->kind == HX_LOG_NOTE;
 	fsck->cuts += problem->kind == HX_LOG_CUT;
 	fsck->damages += problem->kind == HX_LOG_DAMAGE;
@@ -83,6 +85,7 @@ static void note_progress(void *context, uint64_t bytes_done, uint64_t bytes_tot
 {
 	struct check *check = context;
 
+	assert(bytes_done <= bytes_total);
 	check->fsck->bytes = bytes_done;
 	if (check->fsck->progress != NULL)
 		check->fsck->progress(bytes_done, bytes_total, check->fsck->context);
@@ -203,6 +206,7 @@ static int sync_parent(const struct hx_io *io, const char *path)
 	const char *slash = strrchr(path, '/');
 	char parent[HX_LOG_PATH_SIZE];
 
+	assert(path[0] == '/');
 	if (slash == path)
 		(void)snprintf(parent, HX_LOG_PATH_SIZE, "/");
 	else
@@ -231,6 +235,9 @@ static enum hapax_status exchange(
 	int failed = io->ops->exchange(io->context, directory->path, repaired);
 	bool is_split = failed == -EINVAL || failed == -ENOSYS;
 
+	/* Nobody opens the damaged store meanwhile. */
+	assert(directory->lock_file >= 0);
+	assert(fsck->damaged_path[0] != '\0');
 	if (is_split)
 		failed = replace(io, directory->path, repaired, fsck->damaged_path);
 	if (failed == 0)
@@ -258,6 +265,8 @@ static enum hapax_status repair(
 		status = hx_log_directory_lock(directory, true, err);
 	if (status != HAPAX_OK)
 		return status;
+	assert(directory->lock_file >= 0);
+	assert(fsck->flags & HAPAX_FSCK_REPAIR_ACCEPT_LOSS);
 	(void)snprintf(repaired, sizeof(repaired), "%s.repair", directory->path);
 	if (!is_free(directory->io, repaired))
 		return hx_error_set(

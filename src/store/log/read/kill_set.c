@@ -4,6 +4,7 @@
  */
 #include "store/log/read/kill_set.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -26,10 +27,19 @@ void hx_log_kill_set_done(struct hx_log_kill_set *set)
 	memset(set, 0, sizeof(*set));
 }
 
+/* Half of the slots are empty: a search always ends. */
+static void set_assert(const struct hx_log_kill_set *set)
+{
+	assert((set->capacity & (set->capacity - 1)) == 0);
+	assert(set->count <= set->capacity / 2);
+	assert((set->capacity == 0) == (set->slots == NULL));
+}
+
 static bool is_key(
 	const struct hx_log_kill_set *set, const struct hx_log_kill *slot,
 	const struct hx_index_key *key)
 {
+	assert(slot->offset + slot->size <= set->text.size);
 	return slot->hash == key->hash && slot->scope_id == key->packed.scope_id &&
 		slot->encoding == key->packed.encoding && slot->size == key->packed.size &&
 		memcmp(set->text.data + slot->offset, key->packed.data, slot->size) == 0;
@@ -40,6 +50,8 @@ static struct hx_log_kill *find(const struct hx_log_kill_set *set, const struct 
 {
 	size_t at = (size_t)key->hash & (set->capacity - 1);
 
+	set_assert(set);
+	assert(set->capacity != 0);
 	while (set->slots[at].lsn != 0 && !is_key(set, &set->slots[at], key))
 		at = (at + 1) & (set->capacity - 1);
 	return &set->slots[at];
@@ -64,6 +76,7 @@ static bool grow(struct hx_log_kill_set *set)
 			at = (at + 1) & (capacity - 1);
 		slots[at] = set->slots[i];
 	}
+	assert(capacity > set->capacity);
 	hx_free(set->slots);
 	set->slots = slots;
 	set->capacity = capacity;
@@ -77,6 +90,7 @@ bool hx_log_kill_set_add(struct hx_log_kill_set *set, const struct hx_index_key 
 
 	if (!grow(set))
 		return false;
+	assert(set->count < set->capacity / 2);
 	slot = find(set, key);
 	if (slot->lsn != 0) {
 		slot->lsn = slot->lsn > lsn ? slot->lsn : lsn;
@@ -94,6 +108,7 @@ bool hx_log_kill_set_add(struct hx_log_kill_set *set, const struct hx_index_key 
 		.encoding = key->packed.encoding,
 	};
 	set->count++;
+	set_assert(set);
 	return true;
 }
 

@@ -7,6 +7,7 @@
  */
 #include "store/log/read/log_walk.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,6 +30,8 @@ static enum hapax_status describe(struct hx_walk *walk, const struct hx_log_prob
 	char place[96] = "";
 	char risk[64] = "how many keys are at risk is not known";
 
+	assert(problem->kind == HX_LOG_DAMAGE);
+	assert(hx_walk_is_damage(problem->status));
 	if (problem->lsn != 0)
 		snprintf(
 			place, sizeof(place), " at offset %" PRIu64 " (LSN %" PRIu64 ")",
@@ -55,6 +58,9 @@ enum hapax_status hx_walk_report(struct hx_walk *walk, struct hx_log_problem pro
 	bool goes_on = walk->visitor->problem != NULL &&
 		walk->visitor->problem(walk->visitor->context, &problem);
 
+	assert((unsigned)problem.kind <= HX_LOG_DAMAGE);
+	/* Only damage has a status. */
+	assert((problem.kind == HX_LOG_DAMAGE) == (problem.status != HAPAX_OK));
 	if (problem.kind != HX_LOG_DAMAGE)
 		return HAPAX_OK;
 	walk->result->damages++;
@@ -87,6 +93,7 @@ enum hapax_status hx_walk_damage(
 enum hapax_status hx_walk_damage_told(
 	struct hx_walk *walk, uint64_t offset, uint64_t lsn, const struct hapax_error *why)
 {
+	assert(hx_walk_is_damage(why->status));
 	return hx_walk_report(
 		walk,
 		(struct hx_log_problem){
@@ -121,6 +128,7 @@ enum hapax_status hx_walk_open(
 	status = hx_log_reader_open(&walk->reader, walk->directory.io, path, why);
 	if (status != HAPAX_OK)
 		return status;
+	assert(walk->reader.offset == HX_LOG_BLOCK_SIZE);
 	if (memcmp(walk->reader.header.uuid, walk->directory.store.uuid, HX_LOG_UUID_SIZE) != 0)
 		return hx_error_set(
 			why, HAPAX_ERR_CORRUPT, 0, "the segment belongs to another store");
@@ -135,6 +143,7 @@ static void tell_progress(struct hx_walk *walk, uint64_t bytes)
 	walk->bytes_done += bytes;
 	if (walk->bytes_total < walk->bytes_done)
 		walk->bytes_total = walk->bytes_done;
+	assert(bytes % HX_LOG_BLOCK_SIZE == 0);
 	if (walk->visitor->progress != NULL)
 		walk->visitor->progress(
 			walk->visitor->context, walk->bytes_done, walk->bytes_total);
@@ -152,12 +161,20 @@ static enum hapax_status keep_manifest(struct hx_walk *walk, const struct hx_log
 {
 	struct hx_log_walk_result *result = walk->result;
 	uint32_t count = entry->as.manifest.count;
-	struct hx_log_manifest_item *items = hx_alloc((count != 0 ? count : 1) * sizeof(*items));
+	struct hx_log_manifest_item *items;
 
+	/* It would give up the segment that it is written in. */
+	if (entry->as.manifest.log_first_id > walk->reader.header.id)
+		return hx_walk_damage(
+			walk, walk->reader.offset, entry->lsn, 0,
+			"a manifest that begins the log behind itself");
+	items = hx_alloc((count != 0 ? count : 1) * sizeof(*items));
 	if (items == NULL)
 		return hx_error_set(walk->err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a manifest");
 	for (uint32_t i = 0; i < count; i++)
 		items[i] = hx_log_manifest_item(entry, i);
+	assert(entry->kind == HX_LOG_MANIFEST);
+	assert(walk->reader.header.kind == HX_LOG_KIND_LOG);
 	hx_free(result->classes);
 	result->classes = items;
 	result->class_count = count;
@@ -169,6 +186,8 @@ static enum hapax_status keep_manifest(struct hx_walk *walk, const struct hx_log
 /* The number of the scope that an entry names. */
 static uint32_t scope_of(const struct hx_log_entry *entry)
 {
+	assert(entry->kind == HX_LOG_PUT || entry->kind == HX_LOG_REMOVE ||
+	       entry->kind == HX_LOG_COUNTS);
 	return entry->kind == HX_LOG_COUNTS ? entry->as.counts.scope : entry->as.put.scope;
 }
 
@@ -180,6 +199,8 @@ static enum hapax_status visit(struct hx_walk *walk, const struct hx_log_entry *
 		return hx_walk_damage(
 			walk, walk->reader.offset, entry->lsn, 1,
 			"an entry in a scope that the segment does not name");
+	assert(scope->tenant.size != 0);
+	assert(scope->group.size != 0);
 	if (walk->visitor->entry == NULL)
 		return HAPAX_OK;
 	return walk->visitor->entry(
@@ -247,6 +268,10 @@ enum hapax_status hx_walk_take_frame(
 	}
 	if (status != HAPAX_OK)
 		return hx_walk_damage_told(walk, frame->offset, entries.lsn, &why);
+	/* Everything in it was handed out. */
+	assert(entries.count == 0);
+	assert(entries.left.size == 0);
+	assert(entries.offset == frame->offset + HX_LOG_FRAME_HEADER_SIZE + frame->payload);
 	tell_progress(walk, frame->size);
 	return walk->visitor->flush != NULL
 		? walk->visitor->flush(walk->visitor->context, walk->err)
@@ -295,5 +320,7 @@ enum hapax_status hx_log_walk(
 	hx_log_scope_names_done(&walk.scopes);
 	if (status != HAPAX_OK)
 		hx_log_walk_result_done(ret_result);
+	assert(status == HAPAX_OK || ret_result->classes == NULL);
+	assert(ret_result->class_count == 0 || ret_result->classes != NULL);
 	return status;
 }

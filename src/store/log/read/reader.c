@@ -35,6 +35,18 @@ static int open_file(struct hx_log_reader *reader, const char *path)
 	return file;
 }
 
+/* The state of an open reader. Offsets move in whole blocks. */
+static void reader_assert(const struct hx_log_reader *reader)
+{
+	assert(reader->file >= 0);
+	assert(reader->offset % HX_LOG_BLOCK_SIZE == 0);
+	assert(reader->file_bytes % HX_LOG_BLOCK_SIZE == 0);
+	assert(reader->window_offset % HX_LOG_BLOCK_SIZE == 0);
+	assert(reader->window_size <= reader->window_committed);
+	assert(reader->window_committed <= WINDOW_BYTES_MAX);
+	assert(reader->window_committed == 0 || reader->window != NULL);
+}
+
 /* Make the window hold size bytes of memory. */
 static enum hapax_status grow_window(
 	struct hx_log_reader *reader, size_t size, struct hapax_error *err)
@@ -66,6 +78,8 @@ static enum hapax_status load_ahead(
 	enum hapax_status status;
 	ssize_t got;
 
+	assert(offset % HX_LOG_BLOCK_SIZE == 0);
+	assert(size <= HX_LOG_FRAME_SIZE_MAX);
 	if (size > left)
 		size = (size_t)left;
 	if (offset >= reader->window_offset &&
@@ -76,12 +90,14 @@ static enum hapax_status load_ahead(
 	status = grow_window(reader, bytes, err);
 	if (status != HAPAX_OK)
 		return status;
+	assert(bytes <= reader->window_committed);
 	reader->window_size = 0;
 	got = hx_io_read_full(reader->io, reader->file, reader->window, bytes, offset);
 	if (got < 0)
 		return hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, (int)-got, "a segment was not read at %llu",
 			(unsigned long long)offset);
+	assert((size_t)got <= bytes);
 	reader->window_offset = offset;
 	reader->window_size = (size_t)got;
 	/* The file became shorter during the read. */
@@ -99,6 +115,8 @@ static enum hapax_status load(
 
 static const unsigned char *at_offset(const struct hx_log_reader *reader, uint64_t offset)
 {
+	assert(offset >= reader->window_offset);
+	assert(offset - reader->window_offset < reader->window_size);
 	return reader->window + (offset - reader->window_offset);
 }
 
@@ -139,6 +157,9 @@ static enum hapax_status open_segment(
 	enum hapax_status status;
 	int failed;
 
+	/* Zeroed, or shut: the file of another segment would stay open. */
+	assert(reader->io == NULL);
+	assert(reader->window_committed == 0 || reader->window != NULL);
 	*reader = (struct hx_log_reader){
 		.io = io,
 		.window = reader->window,
@@ -166,6 +187,8 @@ static enum hapax_status open_segment(
 	}
 	reader->seed = hx_log_seed(&reader->header);
 	reader->offset = HX_LOG_BLOCK_SIZE;
+	reader_assert(reader);
+	assert(may_be_short || reader->file_bytes >= reader->header.capacity);
 	return HAPAX_OK;
 }
 
@@ -236,9 +259,14 @@ enum hapax_status hx_log_reader_next(
 
 	if (status != HAPAX_OK || *ret_found != HX_LOG_FOUND_FRAME)
 		return status;
+	reader_assert(reader);
+	/* The whole frame lies in the window. */
+	assert(is_loaded(reader, reader->offset, ret_frame->size));
+	assert(ret_frame->offset == reader->offset);
 	*ret_entries = (struct hapax_bytes){
 		at_offset(reader, reader->offset) + HX_LOG_FRAME_HEADER_SIZE, ret_frame->payload};
 	reader->offset += ret_frame->size;
+	assert(reader->offset <= reader->file_bytes);
 	return HAPAX_OK;
 }
 
@@ -246,6 +274,7 @@ enum hapax_status hx_log_reader_witness(
 	struct hx_log_reader *reader, bool *ret_found, struct hx_log_frame *ret_frame,
 	struct hapax_error *err)
 {
+	reader_assert(reader);
 	*ret_found = false;
 	for (uint64_t offset = reader->offset + HX_LOG_BLOCK_SIZE; offset < reader->file_bytes;
 	     offset += HX_LOG_BLOCK_SIZE) {
@@ -255,6 +284,7 @@ enum hapax_status hx_log_reader_witness(
 		if (status != HAPAX_OK)
 			return status;
 		if (found == HX_LOG_FOUND_FRAME) {
+			assert(ret_frame->offset > reader->offset);
 			*ret_found = true;
 			return HAPAX_OK;
 		}
@@ -278,6 +308,8 @@ void hx_log_entries_begin(
 	struct hx_log_entries *entries, const struct hx_log_frame *frame, enum hx_log_kind kind,
 	struct hapax_bytes bytes)
 {
+	assert(bytes.size == frame->payload);
+	assert((unsigned)kind < HX_LOG_KIND_COUNT);
 	*entries = (struct hx_log_entries){
 		.left = bytes,
 		.count = frame->entries,
@@ -305,6 +337,7 @@ bool hx_log_entries_next(
 			(unsigned long long)ret_entry->lsn, (unsigned long long)entries->lsn);
 	if (*ret_status != HAPAX_OK)
 		return false;
+	assert(ret_entry->size <= entries->left.size);
 	ret_entry->offset = entries->offset;
 	entries->offset += ret_entry->size;
 	entries->left.data = (const unsigned char *)entries->left.data + ret_entry->size;

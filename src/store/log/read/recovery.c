@@ -10,6 +10,7 @@
  */
 #include "store/log/read/recovery.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,6 +96,7 @@ static enum hapax_status find_scope(
 		load->recovery->index->scopes, scope->tenant, scope->group, &status);
 	if (found == NULL)
 		return hx_error_set(err, status, 0, "no memory for the scopes of the store");
+	assert(found->id < HX_SCOPES_MAX);
 	scope->visitor_id = found->id;
 	scope->has_visitor_id = true;
 	return HAPAX_OK;
@@ -107,6 +109,8 @@ static void key_of(
 {
 	struct hx_index *index = load->recovery->index;
 
+	assert(entry->kind == HX_LOG_PUT || entry->kind == HX_LOG_REMOVE);
+	assert(entry->as.put.record.key.size <= UINT16_MAX);
 	ret_key->packed.scope_id = scope_id;
 	ret_key->packed.encoding = entry->as.put.encoding;
 	ret_key->packed.size = (uint16_t)entry->as.put.record.key.size;
@@ -141,6 +145,7 @@ static enum hapax_status load_class_entry(
 	const struct hapax_record *record = &entry->as.put.record;
 	const struct hx_elsewhere *elsewhere = next->elsewhere.file != 0 ? &next->elsewhere : NULL;
 
+	assert(!next->is_log);
 	if (record->expires_ms <= load->now_ms)
 		return HAPAX_OK;
 	if (entry->kind == HX_LOG_REMOVE)
@@ -163,6 +168,8 @@ static enum hapax_status flush_shard(struct load *load, size_t first, struct hap
 	struct hx_shard *shard = load->waiting[first].key.shard;
 	enum hapax_status status = HAPAX_OK;
 
+	assert(first < load->waiting_count);
+	assert(atomic_load_explicit(&shard->lock.state, memory_order_relaxed) != HX_LOCK_FREE);
 	for (size_t i = first; i < load->waiting_count && status == HAPAX_OK; i++) {
 		struct waiting *next = &load->waiting[i];
 
@@ -181,6 +188,7 @@ static enum hapax_status flush(void *context, struct hapax_error *err)
 	struct load *load = context;
 	enum hapax_status status = HAPAX_OK;
 
+	assert(load->waiting_count <= AHEAD);
 	for (size_t i = 0; i < load->waiting_count; i++)
 		(void)hx_index_probe(&load->waiting[i].key);
 	/* Versions of a key lie in one shard, where they keep their order. */
@@ -227,6 +235,7 @@ static void expect(void *context, uint64_t puts)
 	struct load *load = context;
 	struct hx_index *index = load->recovery->index;
 
+	assert(!load->populates);
 	hx_index_expect(index, puts);
 	load->populates = puts > POPULATED_PUTS && count_threads(load->recovery->options) != 0 &&
 		hx_thread_start(&load->populate, run_populate, index, "hapax-memory", NULL) ==
@@ -247,6 +256,7 @@ static struct hx_elsewhere choose_place(
 	if (segment->kind == HX_LOG_KIND_LOG || entry->kind != HX_LOG_PUT ||
 	    !hx_log_result_files_takes(&entry->as.put.record))
 		return (struct hx_elsewhere){0};
+	assert(entry->offset < segment->capacity);
 	if (load->result_file_id != segment->id) {
 		load->result_file = hx_log_result_files_add(
 			load->recovery->result_files, segment->kind, segment->id);
@@ -272,6 +282,9 @@ static enum hapax_status load_entry(
 			return no_memory(err);
 		return HAPAX_OK;
 	}
+	assert(entry->kind == HX_LOG_PUT || entry->kind == HX_LOG_REMOVE);
+	/* A full list is flushed at once. */
+	assert(load->waiting_count < AHEAD);
 	next = &load->waiting[load->waiting_count++];
 	next->entry = *entry;
 	next->is_log = segment->kind == HX_LOG_KIND_LOG;
@@ -307,6 +320,8 @@ static void copy_tail(
 {
 	unsigned char block[HX_LOG_BLOCK_SIZE];
 
+	assert(offset % HX_LOG_BLOCK_SIZE == 0);
+	assert(bytes % HX_LOG_BLOCK_SIZE == 0);
 	for (uint64_t done = 0; done < bytes; done += sizeof(block)) {
 		ssize_t got = hx_io_read_full(io, source, block, sizeof(block), offset + done);
 
@@ -325,6 +340,9 @@ static void save_tail(struct hx_log_directory *directory, const struct hx_log_wa
 
 	if (walk->cut_bytes == 0)
 		return;
+	/* The cut begins where the log ends, or in a segment behind it. */
+	assert(walk->cut_id >= walk->log_last_id);
+	assert(walk->cut_id != walk->log_last_id || walk->cut_offset == walk->log_end);
 	hx_log_name(name, HX_LOG_KIND_LOG, walk->cut_id, "");
 	hx_log_path(directory, name, path);
 	source = io->ops->open(io->context, path, HX_IO_READ, 0);
@@ -358,6 +376,7 @@ static void drop_expired(struct load *load)
 	hx_index_lapse_fn *lapse = index->lapse;
 	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
 
+	assert(load->waiting_count == 0);
 	index->lapse = ignore_lapse;
 	sweep.count_max = SIZE_MAX;
 	while (!sweep.done)
@@ -376,6 +395,8 @@ static enum hapax_status settle_segment(
 	int failed;
 	int file;
 
+	assert(segment->kind == HX_LOG_KIND_LOG);
+	assert(directory->lock_file >= 0);
 	hx_log_name(name, segment->kind, segment->id, "");
 	hx_log_path(directory, name, path);
 	file = io->ops->open(io->context, path, HX_IO_READ, 0);
@@ -446,6 +467,9 @@ enum hapax_status hx_log_recover(
 	drop_expired(&load);
 	if (ret_walk->token > atomic_load_explicit(&index->token, memory_order_relaxed))
 		atomic_store_explicit(&index->token, ret_walk->token, memory_order_relaxed);
+	/* No token that may have been issued is issued again. */
+	assert(atomic_load_explicit(&index->token, memory_order_relaxed) >= ret_walk->token);
+	assert(ret_walk->damages == 0);
 	save_tail(recovery->directory, ret_walk);
 	/*
 	 * Scopes are numbered in the order of appearance. If the last segment numbers them
@@ -499,6 +523,8 @@ void hx_log_recover_clean(
 {
 	struct hx_log_listing listing;
 
+	assert(walk->damages == 0);
+	assert(directory->lock_file >= 0);
 	*ret_reuse_id = 0;
 	if (hx_log_listing_read(&listing, directory, NULL) != HAPAX_OK) {
 		hx_log_listing_done(&listing);

@@ -77,6 +77,9 @@ static struct version *find_version(struct version *versions, size_t room, const
 {
 	size_t at = name[0] & (room - 1);
 
+	assert((room & (room - 1)) == 0);
+	/* Both zero mark a free slot. */
+	assert((name[0] | name[1]) != 0);
 	while ((versions[at].name[0] != 0 || versions[at].name[1] != 0) &&
 	       (versions[at].name[0] != name[0] || versions[at].name[1] != name[1]))
 		at = (at + 1) & (room - 1);
@@ -96,6 +99,7 @@ static bool grow_versions(struct hx_log_salvage *salvage)
 		if (old->name[0] != 0 || old->name[1] != 0)
 			*find_version(versions, room, old->name) = *old;
 	}
+	assert(room > salvage->version_count);
 	hx_free(salvage->versions);
 	salvage->versions = versions;
 	salvage->version_room = room;
@@ -109,6 +113,9 @@ static uint64_t hash_name(
 	unsigned char bytes[2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX + 8];
 	size_t size = 0;
 
+	assert(scope->tenant.size <= HX_SCOPE_PART_SIZE_MAX);
+	assert(scope->group.size <= HX_SCOPE_PART_SIZE_MAX);
+	assert(text.size <= HX_KEY_SIZE_MAX);
 	bytes[size++] = (unsigned char)scope->tenant.size;
 	memcpy(bytes + size, scope->tenant.data, scope->tenant.size);
 	size += scope->tenant.size;
@@ -130,6 +137,7 @@ static struct version *version_of(
 
 	if (salvage->version_count * 4 >= salvage->version_room * 3 && !grow_versions(salvage))
 		return NULL;
+	assert(salvage->version_count < salvage->version_room);
 	name[0] = hash_name(salvage->hash_keys[0], scope, text);
 	name[1] = hash_name(salvage->hash_keys[1], scope, text) | 1;
 	version = find_version(salvage->versions, salvage->version_room, name);
@@ -147,6 +155,10 @@ static struct hapax_bytes key_text(const struct hx_log_entry *entry, char *text)
 {
 	struct hapax_bytes stored = entry->as.put.record.key;
 
+	assert(entry->kind == HX_LOG_PUT || entry->kind == HX_LOG_REMOVE);
+	/* decode_keyed() has checked it. */
+	assert(entry->as.put.encoding != HX_KEY_UUID || stored.size == HX_UUID_SIZE);
+	assert(entry->as.put.encoding != HX_KEY_HEX || stored.size * 2 <= HX_KEY_TEXT_SIZE);
 	if (entry->as.put.encoding == HX_KEY_UUID) {
 		hx_uuid7_format(stored.data, text);
 		return hx_bytes(text, HX_UUID_TEXT_SIZE);
@@ -172,6 +184,9 @@ static void judge_version(struct version *version, const struct hx_log_entry *en
 	 */
 	if (entry->kind == HX_LOG_PUT ? entry->lsn < version->lsn : entry->lsn <= version->lsn)
 		return;
+	/* Versions are judged before any is loaded. */
+	assert(!version->is_loaded);
+	assert(entry->lsn >= version->lsn);
 	version->lsn = entry->lsn;
 	version->is_record = entry->kind == HX_LOG_PUT;
 }
@@ -185,6 +200,7 @@ static void note_entry(struct hx_log_salvage *salvage, const struct hx_log_entry
 		salvage->token = record->token;
 	if (record->changed_ms > salvage->clock.store_ms)
 		salvage->clock = (struct hx_clock_mark){.store_ms = record->changed_ms};
+	assert(salvage->clock.store_ms >= record->changed_ms);
 }
 
 static enum hapax_status run_batch(struct hx_log_salvage *salvage)
@@ -195,6 +211,8 @@ static enum hapax_status run_batch(struct hx_log_salvage *salvage)
 	enum hapax_status status =
 		hx_load_batch_run(salvage->batch, salvage->target, &invalid, salvage->err);
 
+	assert(salvage->aim == AIM_RECORDS);
+	assert(invalid <= count);
 	if (status == HAPAX_OK)
 		salvage->fsck->salvaged += count - invalid;
 	return status;
@@ -207,6 +225,7 @@ static enum hapax_status load_version(
 {
 	struct hapax_record record = entry->as.put.record;
 
+	assert(salvage->target != NULL);
 	if (entry->kind != HX_LOG_PUT || !version->is_record || version->is_loaded ||
 	    entry->lsn != version->lsn || record.expires_ms <= salvage->now_ms)
 		return HAPAX_OK;
@@ -231,6 +250,7 @@ static enum hapax_status take_keyed(
 	/* Its name was in a lost frame. */
 	if (scope == NULL)
 		return HAPAX_OK;
+	assert(salvage->aim != AIM_MANIFEST);
 	version = version_of(salvage, scope, key);
 	if (version == NULL)
 		return no_memory(salvage->err);
@@ -248,6 +268,7 @@ static enum hapax_status take_manifest(
 	uint64_t id = salvage->reader.header.id;
 	enum hapax_status status = HAPAX_OK;
 
+	assert(salvage->aim == AIM_MANIFEST);
 	/* By segment first: an LSN behind a tail that was cut off is assigned again. */
 	if (id < salvage->manifest_in ||
 	    (id == salvage->manifest_in && entry->lsn < salvage->manifest_lsn))
@@ -262,6 +283,7 @@ static enum hapax_status take_manifest(
 
 		status = hx_log_manifest_add(manifest, &item);
 	}
+	assert(status != HAPAX_OK || manifest->count == entry->as.manifest.count);
 	return status == HAPAX_OK ? HAPAX_OK : no_memory(salvage->err);
 }
 
@@ -338,6 +360,7 @@ static enum hapax_status read_frames(struct hx_log_salvage *salvage)
 		status = hx_log_reader_witness(reader, &is_further, &frame, salvage->err);
 		if (status != HAPAX_OK || !is_further)
 			return status;
+		assert(frame.offset > reader->offset);
 		reader->offset = frame.offset;
 	}
 }
@@ -373,6 +396,7 @@ static bool is_given_up(const struct hx_log_salvage *salvage, const struct hx_lo
 		return false;
 	if (listed->kind == HX_LOG_KIND_LOG)
 		return listed->id < manifest->log_first_id;
+	assert(manifest->count <= manifest->capacity);
 	for (uint32_t i = 0; i < manifest->count; i++)
 		if (manifest->items[i].kind == listed->kind && manifest->items[i].id == listed->id)
 			return false;
@@ -390,6 +414,8 @@ static enum hapax_status read_segments(struct hx_log_salvage *salvage, enum aim 
 {
 	enum hapax_status status = HAPAX_OK;
 
+	/* Manifest, versions, records: each reading relies on the one before. */
+	assert(aim == AIM_MANIFEST || aim == salvage->aim + 1);
 	salvage->aim = aim;
 	salvage->fsck->unread = 0;
 	for (size_t i = 0; status == HAPAX_OK && i < salvage->listing.count; i++) {
@@ -421,6 +447,7 @@ static size_t count_alike(
 {
 	size_t alike = 0;
 
+	assert(index < count);
 	for (size_t i = 0; are_readable[index] && i < count; i++)
 		alike += are_readable[i] && memcmp(uuids[i], uuids[index], HX_LOG_UUID_SIZE) == 0;
 	return alike;
@@ -445,6 +472,7 @@ static enum hapax_status choose_uuid(
 			is_tie = alike != 0;
 		}
 	}
+	assert(most <= count);
 	if (!is_tie)
 		return HAPAX_OK;
 	return hx_error_set(
@@ -553,6 +581,8 @@ enum hapax_status hx_log_salvage_load(
 	enum hapax_status status = hapax_store_stats(target, &stats, NULL, NULL, err);
 	uint64_t token;
 
+	assert(salvage->aim == AIM_VERSIONS);
+	assert(salvage->batch == NULL);
 	salvage->err = err;
 	salvage->fsck->salvaged = 0;
 	if (status == HAPAX_OK) {

@@ -5,6 +5,7 @@
  * They are sealed, so any error is damage. All REMOVEs come before all PUTs. PUTs have no order
  * among each other, and several threads may read them.
  */
+#include <assert.h>
 #include <stdatomic.h>
 
 #include "base/alloc.h"
@@ -31,6 +32,8 @@ static enum hapax_status read_seal(
 	enum hx_log_found found;
 	enum hapax_status status;
 
+	assert(walk->reader.header.kind == item->kind);
+	assert(walk->reader.header.id == item->id);
 	*ret_found = false;
 	if (walk->reader.header.capacity != item->bytes || item->bytes < 2 * HX_LOG_BLOCK_SIZE)
 		return hx_walk_damage(
@@ -66,6 +69,9 @@ static enum hapax_status read_class_frames(
 	uint32_t chain = 0;
 	bool has_chain = walk->reader.offset == HX_LOG_BLOCK_SIZE;
 
+	assert(walk->reader.offset >= HX_LOG_BLOCK_SIZE);
+	assert(end % HX_LOG_BLOCK_SIZE == 0);
+	assert(taken != HX_WALK_TAKE_ALL);
 	while (walk->reader.offset < end) {
 		struct hx_log_frame frame;
 		struct hapax_bytes bytes;
@@ -82,6 +88,7 @@ static enum hapax_status read_class_frames(
 			return hx_walk_damage(
 				walk, frame.offset, 0, at_risk,
 				"a frame that does not follow the one before it");
+		assert(walk->reader.offset == frame.offset + frame.size);
 		chain = frame.crc;
 		has_chain = true;
 		status = hx_walk_take_frame(walk, &frame, bytes, taken);
@@ -118,6 +125,9 @@ static enum hapax_status read_class(
 	status = read_seal(walk, item, &seal, &found);
 	if (status != HAPAX_OK || !found)
 		return status;
+	/* read_seal() has checked it. */
+	assert(seal.removes_offset >= HX_LOG_BLOCK_SIZE);
+	assert(seal.removes_offset <= item->bytes - HX_LOG_BLOCK_SIZE);
 	item->seal = seal;
 	if (taken == HX_WALK_TAKE_REMOVES) {
 		walk->reader.offset = seal.removes_offset;
@@ -177,6 +187,7 @@ static enum hapax_status read_share(struct hx_walk *walk, struct share *share)
 
 		if (index >= result->class_count)
 			return HAPAX_OK;
+		assert(result->classes[index].kind != HX_LOG_KIND_LOG);
 		status = read_class(walk, &result->classes[index], HX_WALK_TAKE_PUTS);
 	}
 	if (status != HAPAX_OK)
@@ -195,6 +206,8 @@ static void run_worker(void *arg)
 static void worker_start(
 	struct worker *worker, struct hx_walk *walk, struct share *share, void *context)
 {
+	assert(!worker->runs);
+	assert(context != walk->visitor->context);
 	worker->visitor = *walk->visitor;
 	worker->visitor.context = context;
 	worker->visitor.progress = NULL;
@@ -219,6 +232,8 @@ static enum hapax_status worker_end(struct worker *worker, struct hx_walk *walk)
 {
 	if (worker->runs)
 		hx_thread_join(&worker->thread);
+	assert(worker->walk.result == walk->result);
+	assert(worker->runs || worker->status == HAPAX_OK);
 	hx_log_reader_close(&worker->walk.reader);
 	hx_log_scope_names_done(&worker->walk.scopes);
 	if (worker->status != HAPAX_OK && walk->err != NULL)
@@ -246,6 +261,8 @@ static enum hapax_status read_puts(struct hx_walk *walk)
 
 		status = status != HAPAX_OK ? status : ended;
 	}
+	/* Every segment was taken, or one failed. */
+	assert(status != HAPAX_OK || atomic_load(&share.next) >= walk->result->class_count);
 	hx_free(workers);
 	return status;
 }
@@ -254,6 +271,8 @@ enum hapax_status hx_walk_classes(struct hx_walk *walk)
 {
 	struct hx_log_walk_result *result = walk->result;
 
+	assert(result->class_count == 0 || result->classes != NULL);
+	assert(walk->bytes_done <= walk->bytes_total);
 	result->log_bytes = walk->bytes_done;
 	if (walk->visitor->log_end != NULL)
 		walk->visitor->log_end(walk->visitor->context);

@@ -7,6 +7,7 @@
  * the last one, the first place without a valid frame ends the log, unless a later frame proves
  * that something is missing.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -72,6 +73,9 @@ static enum hapax_status peek_begin(
 	enum hx_log_found found;
 	enum hapax_status status;
 
+	/* It was just opened. */
+	assert(walk->reader.offset == HX_LOG_BLOCK_SIZE);
+	assert(walk->reader.header.kind == HX_LOG_KIND_LOG);
 	*ret_found = false;
 	status = hx_log_reader_next(&walk->reader, &found, &frame, &bytes, walk->err);
 	walk->reader.offset = HX_LOG_BLOCK_SIZE;
@@ -99,6 +103,8 @@ static enum hapax_status look_at_unused(struct hx_walk *walk, uint64_t id)
 	struct hx_walk_tail tail;
 	enum hapax_status status = hx_walk_look_behind(walk, &tail);
 
+	/* From the end of the log to its beginning. */
+	assert(walk->headless_id == 0 || id < walk->headless_id);
 	if (status == HAPAX_OK && tail.has_frames) {
 		hx_walk_tail_add(&walk->headless, &tail);
 		walk->headless_id = id;
@@ -150,6 +156,7 @@ static enum hapax_status check_frame(struct hx_walk *walk, const struct hx_log_f
 {
 	struct hx_log_walk_result *result = walk->result;
 
+	assert(frame->offset >= HX_LOG_BLOCK_SIZE);
 	if (walk->has_chain && frame->chain != result->chain)
 		return hx_walk_damage(
 			walk, frame->offset, frame->lsn, 0,
@@ -168,6 +175,7 @@ static void pass_frame(struct hx_walk *walk, const struct hx_log_frame *frame)
 {
 	struct hx_log_walk_result *result = walk->result;
 
+	assert(walk->reader.offset == frame->offset + frame->size);
 	walk->has_chain = true;
 	result->chain = frame->crc;
 	result->next_lsn = frame->lsn + frame->entries;
@@ -177,6 +185,7 @@ static void pass_frame(struct hx_walk *walk, const struct hx_log_frame *frame)
 	result->has_clock = true;
 	if (frame->token > result->token)
 		result->token = frame->token;
+	assert(result->token >= frame->token);
 }
 
 static uint64_t distance(uint64_t from, uint64_t to)
@@ -190,6 +199,11 @@ static enum hapax_status cut(
 {
 	struct hx_log_walk_result *result = walk->result;
 
+	assert(bytes != 0);
+	assert(bytes % HX_LOG_BLOCK_SIZE == 0);
+	assert(offset >= HX_LOG_BLOCK_SIZE);
+	/* A log is cut in one place: a later one would follow the first. */
+	assert(result->cut_bytes == 0 || result->cut_id < id);
 	result->cut_id = id;
 	result->cut_offset = offset;
 	result->cut_bytes = bytes;
@@ -209,6 +223,7 @@ static void keep_token(struct hx_walk *walk, const struct hx_walk_tail *tail)
 {
 	if (tail->token > walk->result->token)
 		walk->result->token = tail->token;
+	assert(walk->result->token >= tail->token);
 }
 
 /* The log ends here, unless a later frame proves otherwise. */
@@ -223,6 +238,8 @@ static enum hapax_status end_log(struct hx_walk *walk)
 
 	if (status != HAPAX_OK)
 		return status;
+	assert(tail.frames_end >= end);
+	assert(tail.remains_end >= end);
 	result->log_end = end;
 	if (hx_walk_tail_proves(&tail, result->next_lsn))
 		return hx_walk_damage(
@@ -249,6 +266,8 @@ static enum hapax_status end_log(struct hx_walk *walk)
 static enum hapax_status read_log_segment(struct hx_walk *walk, uint64_t end, uint64_t end_lsn)
 {
 	hx_walk_tell_segment(walk);
+	assert(walk->reader.offset == HX_LOG_BLOCK_SIZE);
+	assert(end == 0 || end >= HX_LOG_BLOCK_SIZE);
 	for (;;) {
 		struct hx_log_frame frame = {0};
 		struct hapax_bytes bytes;
@@ -299,6 +318,7 @@ static enum hapax_status end_of(
 		return hx_walk_damage(
 			walk, HX_LOG_BLOCK_SIZE, 0, 0,
 			"acknowledged data is damaged: the segment does not follow the one before it");
+	assert(begin.kind == HX_LOG_BEGIN);
 	*ret_end = begin.as.begin.previous_end;
 	*ret_lsn = begin.lsn;
 	return HAPAX_OK;
@@ -306,6 +326,8 @@ static enum hapax_status end_of(
 
 static enum hapax_status read_log(struct hx_walk *walk, uint64_t first_id, uint64_t last_id)
 {
+	assert(first_id != 0);
+	assert(first_id <= last_id);
 	for (uint64_t id = first_id; id <= last_id; id++) {
 		struct hapax_error why = {0};
 		enum hapax_status status = HAPAX_OK;
@@ -469,6 +491,8 @@ enum hapax_status hx_walk_log(struct hx_walk *walk)
 	first_id = last_id;
 	while (first_id > log_first_id && is_there(walk, first_id - 1))
 		first_id--;
+	assert(first_id <= last_id);
+	assert(last_id <= result->log_top_id);
 	result->log_run_id = first_id;
 	status = read_log(walk, first_id, last_id);
 	if (status != HAPAX_OK)

@@ -3,6 +3,7 @@
  * walk_tail.c - the content behind the frames of a log segment: nothing, older content, a torn
  * frame, or frames that prove that an earlier one is missing.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "store/log/read/walk_private.h"
@@ -12,6 +13,8 @@ static void note_frame(struct hx_walk_tail *tail, const struct hx_log_frame *fra
 {
 	bool is_loose = (frame->flags & HX_LOG_FRAME_LOOSE) != 0;
 
+	assert(frame->offset >= HX_LOG_BLOCK_SIZE);
+	assert(frame->offset % HX_LOG_BLOCK_SIZE == 0);
 	if (!tail->has_frames)
 		tail->lsn = frame->lsn;
 	tail->has_frames = true;
@@ -29,6 +32,8 @@ enum hapax_status hx_walk_look_behind(struct hx_walk *walk, struct hx_walk_tail 
 	const struct hx_log_walk_result *result = walk->result;
 	uint64_t offset = walk->reader.offset;
 
+	assert(offset >= HX_LOG_BLOCK_SIZE);
+	assert(offset % HX_LOG_BLOCK_SIZE == 0);
 	memset(ret_tail, 0, sizeof(*ret_tail));
 	ret_tail->frames_end = ret_tail->remains_end = offset;
 	for (;; offset += HX_LOG_BLOCK_SIZE) {
@@ -38,6 +43,7 @@ enum hapax_status hx_walk_look_behind(struct hx_walk *walk, struct hx_walk_tail 
 		enum hapax_status status = hx_log_reader_probe(
 			&walk->reader, offset, &found, &frame, &is_zero, walk->err);
 
+		assert(ret_tail->remains_end <= offset);
 		if (status != HAPAX_OK || found == HX_LOG_FOUND_END)
 			return status;
 		if (found == HX_LOG_FOUND_FRAME)
@@ -68,10 +74,14 @@ void hx_walk_tail_add(struct hx_walk_tail *tail, const struct hx_walk_tail *othe
 		tail->durable_lsn = other->durable_lsn;
 	if (other->token > tail->token)
 		tail->token = other->token;
+	assert(tail->token >= other->token);
+	assert(tail->durable_lsn >= other->durable_lsn);
 }
 
 bool hx_walk_tail_proves(const struct hx_walk_tail *tail, uint64_t lsn)
 {
+	/* Only frames prove anything. */
+	assert(tail->has_frames || !tail->is_proof);
 	return tail->has_frames && (tail->is_proof || tail->durable_lsn > lsn);
 }
 
@@ -85,5 +95,6 @@ uint64_t hx_walk_tail_bytes(const struct hx_walk_tail *tail, uint64_t begin)
 	 */
 	if (end <= begin && !tail->has_stale)
 		end = tail->remains_end;
+	assert(end % HX_LOG_BLOCK_SIZE == 0);
 	return end > begin ? end - begin : 0;
 }
