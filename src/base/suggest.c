@@ -4,7 +4,8 @@
  *
  * The distance counts insertions, deletions, replacements and swaps of neighbors
  * (optimal string alignment): the four slips of a typing hand. A word may be off by
- * one, and by one more for every four letters; beyond that a suggestion is noise.
+ * one, and by one more for every four letters after the first: 'tcsh' is not 'bash'. Beyond that a
+ * suggestion is noise.
  */
 #include "base/suggest.h"
 
@@ -59,7 +60,7 @@ void hx_suggest_consider(struct hx_suggest *suggest, const char *candidate)
 	if (size < 2 || size > WORD_SIZE_MAX || candidate_size > WORD_SIZE_MAX)
 		return;
 	found = distance(suggest->word, size, candidate, candidate_size);
-	if (found > 1 + size / 4 || found >= suggest->best_distance)
+	if (found > 1 + (size - 1) / 4 || found >= suggest->best_distance)
 		return;
 	suggest->best = candidate;
 	suggest->best_distance = found;

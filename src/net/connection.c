@@ -54,11 +54,12 @@ static void fail(struct hx_connection *connection, int os_errno, const char *wha
 {
 	struct hapax_error err = {.status = HAPAX_OK};
 
-	if (os_errno == EPROTO && connection->tls != NULL)
+	if ((os_errno == EPROTO || os_errno == EKEYREJECTED) && connection->tls != NULL) {
 		(void)hx_error_set(
 			&err, HAPAX_ERR_UNAVAILABLE, 0, "%s: %s", what,
 			hx_tls_error(connection->tls));
-	else
+		err.os_errno = os_errno; /* the cause, without the system's text for it */
+	} else
 		(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, os_errno, "%s", what);
 	hx_connection_close(connection, &err);
 }

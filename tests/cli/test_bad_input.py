@@ -190,7 +190,7 @@ def test_a_folder_that_is_not_writable(cli):
     expect(list(folder.iterdir()), [])
     environment = {"HAPAX_STORE": None, "XDG_STATE_HOME": str(folder / "state")}
     result = cli.run("check", "k", env=environment, code=69, program=program, cwd="/", **plain_user())
-    result.says("closed/state", "Permission denied", "hint: --store URL or HAPAX_STORE")
+    result.says("closed/state", "Permission denied", "hint: choose another store with --store or HAPAX_STORE")
 
 
 def test_a_store_that_is_not_readable(cli):

@@ -243,7 +243,7 @@ def test_without_home_there_is_no_default_store(cli):
 def test_only_what_makes_records_makes_a_store(cli):
     for command in [name for name in STORE_COMMANDS if name not in MAKERS]:
         result = cli.run(command, *OPERANDS.get(command, []), code=69)
-        result.says(str(cli.path), "hint: the first 'hapax check KEY' makes a store")
+        result.says(str(cli.path), "hint: the first 'hapax check KEY' creates a store")
         expect(result.out, "")
         assert not cli.path.exists(), command
     environment = {"HAPAX_STORE": None}

@@ -243,3 +243,73 @@ def serve_killed(cli, store):
         yield daemon
     finally:
         daemon.kill()
+
+
+@contextlib.contextmanager
+def stranger(reply):
+    """A server that is not hapax: it sends the same reply to every connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def run():
+            while True:
+                try:
+                    peer = listener.accept()[0]
+                except OSError:
+                    return
+                with peer:
+                    peer.recv(65536)
+                    peer.sendall(reply)
+
+        threading.Thread(target=run, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def test_hints_name_what_repairs_the_connection(cli):
+    """Each cause has its own hint, and none of them speaks of a disk."""
+    authority = Authority(cli.folder)
+    server = authority.issue("server")
+    config = f"tls: {{certificate: {server.path}, key: {server.key}}}\n{AUTH}"
+    with serve(cli, NOWHERE, "--gateway", "off", config=config) as daemon:
+        port = daemon.admin[1]
+        safe = f"https://localhost:{port}?ca={authority.path}"
+        cases = [
+            (("--server", f"https://localhost:{port}"), ("certificate", "?ca=FILE")),
+            (("--server", f"http://localhost:{port}"), ("requires TLS", "https://")),
+            (("--server", safe), ("the role", "read", "hint: name the file of an API token with --auth-file")),
+            (("--server", safe, "--auth-file", auth_file(cli, "read")), ("needs an API token with the role 'write'",)),
+        ]
+        for there, parts in cases:
+            cli.run("check", "k", *there, code=None).says(*parts)
+        with_write = ("--server", safe, "--auth-file", auth_file(cli, "write"))
+        cli.run("forget", "k", "--force", *with_write, code=69).says("needs an API token with the role 'admin'")
+        cli.run("run", "-k", "k", *cases[3][0], "--", "true", code=125).says("the role 'write'")
+        reply = get(daemon.admin, "/healthz")
+        expect((reply.status, reply.json["type"]), (400, "urn:hapax:problem:tls-required"))
+    with serve(cli, NOWHERE, "--gateway", "off") as daemon:
+        port = daemon.admin[1]
+        result = cli.run("check", "k", "--server", f"https://127.0.0.1:{port}", code=69)
+        result.says("the server does not use TLS", "hint: if its listener has no TLS, use http://")
+        for command in (["serve", "--gateway", "off", "--store", "memory:", "--admin"], ["demo-upstream", "--listen"]):
+            result = cli.run(*command, f"127.0.0.1:{port}", code=69).says(f"127.0.0.1:{port}", "in use")
+            assert "disk" not in result.err and "hapax gc" not in result.err, result.err
+    result = cli.run("check", "k", "--server", f"http://127.0.0.1:{port}", code=69)
+    result.says("Connection refused", "hint: check that 'hapax serve' is running")
+
+
+def test_a_server_that_is_not_hapax(cli):
+    page = b"HTTP/1.1 %s\r\nContent-Type: text/html\r\nContent-Length: 4\r\nConnection: close\r\n\r\nhome"
+    for status, part in ((b"404 Not Found", "is not the admin listener of a hapax daemon: it answered 404"),
+                         (b"200 OK", "not a hapax daemon")):
+        with stranger(page % status) as url:
+            for command in (["check", "k"], ["keys"]):
+                cli.run(*command, "--server", url, code=None).says(part)
+
+
+def test_a_hint_belongs_to_its_cause(cli):
+    """A file that is too large has nothing to do with a disk that is full."""
+    large = cli.folder / "large"
+    large.write_text("x" * 5000)
+    result = cli.run("check", "k", "--server", "http://127.0.0.1:1", "--auth-file", str(large), code=69)
+    result.says("larger than 1023 bytes")
+    assert "hint" not in result.err, result.err

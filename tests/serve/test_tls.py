@@ -79,14 +79,16 @@ def test_curl_speaks_to_gateway_and_admin(cli):
                 expect(curl(authority, *version, *sent).stdout, b"run %d" % (number + 1))
             expect_in(b'"status"', curl(authority, *version, "-H", "Accept: application/json", url(daemon.admin, "/livez")).stdout)
         expect(len(service.requests), 2)
-        # Without TLS nothing is understood, and no client is answered in plain text.
+        # A request without TLS is not read; its sender learns why.
         with socket.create_connection(daemon.gateway, timeout=TIMEOUT_SECONDS) as plain:
             plain.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
             answer = b""
             with contextlib.suppress(ConnectionResetError):
                 while piece := plain.recv(4096):
                     answer += piece
-            assert b"HTTP" not in answer, answer
+            expect(answer.split(b"\r\n")[0], b"HTTP/1.1 400 Bad Request")
+            expect_in(b"urn:hapax:problem:tls-required", answer)
+        expect(len(service.requests), 2)
         curl(Authority(cli.folder, "other"), url(daemon.gateway), code=60)
 
 

@@ -36,6 +36,8 @@ static void what_is_far_is_not_suggested(void **state)
 	(void)state;
 	assert_null(suggest("zzz"));
 	assert_null(suggest("x"));
+	/* Half of a short word is not a slip: tcsh is not bash. */
+	assert_null(suggest("tpls"));
 	assert_null(suggest(""));
 	assert_null(suggest("a_word_that_is_longer_than_any_of_those_that_there_are"));
 }

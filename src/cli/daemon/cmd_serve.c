@@ -93,7 +93,7 @@ static int load(
 		return HX_EXIT_OK;
 	hx_report(inv->command->name, "%s", err.message);
 	if (status == HAPAX_ERR_INVALID)
-		hx_report_hint("'hapax config schema' lists every setting");
+		hx_report_hint("'hapax config check' reports every error");
 	return status == HAPAX_ERR_INVALID ? HX_EXIT_CONFIG : HX_EXIT_NO_INPUT;
 }
 

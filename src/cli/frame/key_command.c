@@ -4,6 +4,8 @@
  */
 #include "cli/frame/key_command.h"
 
+#include <string.h>
+
 #include "base/buf.h"
 #include "cli/frame/report.h"
 #include "cli/input/key_text.h"
@@ -22,6 +24,35 @@ int hx_key_command_init(struct hx_invocation *inv, enum hapax_op_type type, stru
 	};
 	return hx_key_text_read(
 		inv->command->name, "the key", inv->options.operands[0], &ret_op->key);
+}
+
+/* The role that a daemon requires for op. */
+static const char *role_of(const struct hapax_op *op)
+{
+	if (op->type == HAPAX_OP_LOOKUP)
+		return "read";
+	return op->flags & HAPAX_OP_FORCE ? "admin" : "write";
+}
+
+int hx_key_command_report(
+	struct hx_invocation *inv, struct hapax_store *store, const struct hapax_op *op,
+	const struct hapax_error *err)
+{
+	const char *name = inv->command->name;
+	bool is_server = store != NULL && strcmp(hapax_store_name(store), "http") == 0;
+	int code = hx_report_error(name, err);
+
+	if (err->status == HAPAX_ERR_UNCERTAIN)
+		hx_report_hint("'hapax lookup KEY' shows what is stored");
+	else if (err->status == HAPAX_ERR_LIMIT && err->os_errno == 0)
+		hx_report_hint(
+			"delete expired records with 'hapax gc', or raise the limit of the store");
+	else if (err->status == HAPAX_ERR_UNSUPPORTED && is_server)
+		hx_report_hint(
+			"'%s' needs an API token with the role '%s': see --auth-file, and 'hapax config "
+			"token'",
+			name, role_of(op));
+	return code;
 }
 
 int hx_key_command_apply(
@@ -44,7 +75,7 @@ int hx_key_command_apply(
 	if (status == HAPAX_OK || status == HAPAX_ERR_FENCED)
 		code = answer(inv, store, op);
 	else
-		code = hx_report_error(inv->command->name, &err);
+		code = hx_key_command_report(inv, store, op, &err);
 	op->record = NULL;
 	op->buf = NULL;
 	hx_buf_done(&buf);

@@ -39,6 +39,14 @@ typedef int hx_key_command_fn(
 int hx_key_command_init(
 	struct hx_invocation *inv, enum hapax_op_type type, struct hapax_op *ret_op);
 
+/*
+ * Report that op failed with err, with the hint for its cause: an unknown outcome, a full store, an
+ * API token without the role. Returns the exit code.
+ */
+int hx_key_command_report(
+	struct hx_invocation *inv, struct hapax_store *store, const struct hapax_op *op,
+	const struct hapax_error *err);
+
 /* Open the store of the settings, call hx_key_command_apply(), close it. Returns the exit code. */
 int hx_key_command_run(
 	struct hx_invocation *inv, enum hx_open mode, struct hapax_op *op,

@@ -7,6 +7,7 @@
  */
 #include "cli/frame/report.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -129,13 +130,16 @@ int hx_exit_of_status(enum hapax_status status)
 	return HX_EXIT_SOFTWARE;
 }
 
+/* A hint belongs to a cause. A status is none: LIMIT may be a full disk or a long text. */
 static const char *hint_of(const struct hapax_error *err)
 {
-	if (err->status == HAPAX_ERR_UNCERTAIN)
-		return "it may have been done; 'hapax lookup KEY' shows what is stored";
-	if (err->status == HAPAX_ERR_LIMIT)
-		return "make room on the disk, or remove what has expired with 'hapax gc'";
-	return NULL;
+	switch (err->os_errno) {
+	case EDQUOT:
+	case ENOSPC: return "make room on the disk, or delete expired records with 'hapax gc'";
+	case EMFILE:
+	case ENFILE: return "raise the limit on open files with 'ulimit -n'";
+	default: return NULL;
+	}
 }
 
 int hx_report_error(const char *command, const struct hapax_error *err)

@@ -31,7 +31,10 @@ __attribute__((format(printf, 1, 2))) void hx_report_line(const char *format, ..
 __attribute__((format(printf, 2, 3))) int hx_report_usage(
 	const char *command, const char *format, ...);
 
-/* Report a failed library call, with a hint if there is one. Returns its exit code. */
+/*
+ * Report a failed library call, with a hint if the operating system named the cause. A caller that
+ * knows more adds its own hint. Returns the exit code.
+ */
 int hx_report_error(const char *command, const struct hapax_error *err);
 
 /* The exit code of a status other than HAPAX_OK. */

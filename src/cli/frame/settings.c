@@ -47,7 +47,7 @@ const struct hx_option hx_common_options[] = {
 	{.name = NULL},
 };
 
-static const char name_another[] = "--store URL or HAPAX_STORE names another one";
+static const char name_another[] = "choose another store with --store or HAPAX_STORE";
 
 static const char default_store_path[] = "/hapax/hapax.db";
 
@@ -325,18 +325,47 @@ static bool is_missing(const char *path)
 	return path != NULL && io->ops->stat_path(io->context, path, &stat) == -ENOENT;
 }
 
+static bool is_local(const char *url)
+{
+	return strncmp(url, "sqlite:", 7) == 0 || strncmp(url, "file:", 5) == 0;
+}
+
+/* What repairs a store that did not open, or NULL. net/ and store/server/ set os_errno. */
+static const char *hint_of_open(const char *url, const struct hapax_error *err)
+{
+	switch (err->os_errno) {
+	case EKEYREJECTED: return "add the authority that signed it to the URL with ?ca=FILE";
+	case EPROTO: return is_server_url(url) ? "if its listener has no TLS, use http://" : NULL;
+	case ECONNREFUSED:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case ETIMEDOUT:
+		return is_server_url(url)
+			? "check that 'hapax serve' is running and that --admin has this address"
+			: "check that the server is running and that this host can connect to it";
+	case EACCES:
+		if (!is_local(url))
+			return has_auth_file(url)
+				? "use an API token with that role: 'hapax config token --role ROLE'"
+				: "name the file of an API token with --auth-file";
+		return name_another;
+	default: return is_local(url) && err->status == HAPAX_ERR_UNAVAILABLE ? name_another : NULL;
+	}
+}
+
 static int report_open(
 	const struct hx_invocation *inv, enum hx_open mode, const struct hapax_error *err)
 {
 	const char *url = inv->settings.store_url;
 	int code = hx_report_error(inv->command->name, err);
+	const char *hint = hint_of_open(url, err);
 
 	if (strchr(url, ':') == NULL && url[0] != '\0')
 		hx_report_hint("did you mean 'sqlite:%s'?", url);
 	else if (mode == HX_OPEN_EXISTING && is_missing(store_path(url)))
-		hx_report_hint("the first 'hapax check KEY' makes a store; %s", name_another);
-	else if (err->status == HAPAX_ERR_UNAVAILABLE)
-		hx_report_hint("%s", name_another);
+		hx_report_hint("the first 'hapax check KEY' creates a store; %s", name_another);
+	else if (hint != NULL)
+		hx_report_hint("%s", hint);
 	return code;
 }
 

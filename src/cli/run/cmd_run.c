@@ -6,7 +6,7 @@
 
 #include <hapax/hapax.h>
 
-#include "cli/frame/command.h"
+#include "cli/frame/key_command.h"
 #include "cli/frame/report.h"
 #include "cli/run/run_child.h"
 #include "cli/run/run_claim.h"
@@ -57,7 +57,10 @@ static struct {
 
 static int fail(struct hx_cmd_run_report *report, const struct hapax_error *err)
 {
-	(void)hx_report_error(report->ledger->inv->command->name, err);
+	const struct hx_cmd_run_ledger *ledger = report->ledger;
+
+	(void)hx_key_command_report(
+		ledger->inv, ledger->store, &(struct hapax_op){.type = HAPAX_OP_CLAIM}, err);
 	report->error = err->message;
 	return HX_EXIT_WRAPPER;
 }

@@ -231,11 +231,30 @@ static bool is_asked_to_go(struct hx_cmd_run_ledger *ledger)
 }
 
 /* The core returns a status; the message is ours. */
+static const char *message_of(enum hapax_status status)
+{
+	switch (status) {
+	case HAPAX_ERR_NO_MEMORY: return "not enough memory";
+	case HAPAX_ERR_LIMIT: return "the store is full or a limit was reached";
+	case HAPAX_ERR_UNAVAILABLE: return "the store did not answer in time";
+	case HAPAX_ERR_UNCERTAIN: return "the store did not confirm the operation";
+	case HAPAX_ERR_FENCED: return "the token no longer holds the key";
+	case HAPAX_ERR_CORRUPT: return "stored data is corrupt";
+	case HAPAX_ERR_UNSUPPORTED:
+		return "operation not supported by this store, or not allowed without an API token";
+	case HAPAX_ERR_FAILED: return "the store stopped after an I/O error";
+	case HAPAX_OK:
+	case HAPAX_ERR_INVALID:
+	case HAPAX_ERR_HANDLER: break;
+	}
+	return "the store rejected the operation";
+}
+
 static enum hapax_status describe(enum hapax_status status, struct hapax_error *err)
 {
 	if (status == HAPAX_OK)
 		return HAPAX_OK;
-	return hx_error_set(err, status, 0, "the store: %s", hapax_status_name(status));
+	return hx_error_set(err, status, 0, "%s", message_of(status));
 }
 
 /* Is the record still that of our claim? */

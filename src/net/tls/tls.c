@@ -36,6 +36,9 @@ struct hx_tls {
 	char error[160];
 };
 
+/* Reads of 4 KiB before a request without TLS is answered. */
+enum { PLAIN_READS_MAX = 8 };
+
 static BIO_METHOD *seam_method;
 static struct hx_once seam_once = HX_ONCE_INIT;
 
@@ -145,19 +148,52 @@ void hx_tls_free(struct hx_tls *tls)
 	hx_free(tls);
 }
 
-static void explain(struct hx_tls *tls)
+/*
+ * A client that sends HTTP without TLS would only see a reset. As nginx does, answer in its own
+ * protocol. Best effort: the connection is closed next, and nothing is retried. The request is
+ * read first, because closing a socket with unread bytes discards the answer.
+ */
+static void answer_plain_http(struct hx_tls *tls)
+{
+	static const char answer[] =
+		"HTTP/1.1 400 Bad Request\r\n"
+		"Content-Type: application/problem+json\r\n"
+		"Content-Length: 143\r\n"
+		"Connection: close\r\n"
+		"\r\n"
+		"{\"type\":\"urn:hapax:problem:tls-required\",\"title\":\"This listener requires "
+		"TLS\",\"status\":400,\"detail\":\"this listener requires TLS; use https://\"}";
+	char scratch[4096];
+
+	for (int i = 0; i < PLAIN_READS_MAX; i++)
+		if (tls->net->ops->recv(tls->net->context, tls->fd, scratch, sizeof(scratch)) <= 0)
+			break;
+	(void)tls->net->ops->send(tls->net->context, tls->fd, answer, sizeof(answer) - 1);
+}
+
+/* Describe the failure. Returns an errno: EKEYREJECTED if the certificate was rejected. */
+static int explain(struct hx_tls *tls)
 {
 	long verdict = SSL_get_verify_result(tls->ssl);
 
-	if (verdict != X509_V_OK)
+	if (verdict != X509_V_OK) {
 		(void)snprintf(
 			tls->error, sizeof(tls->error),
 			"could not verify the peer's certificate: %s",
 			X509_verify_cert_error_string(verdict));
+		ERR_clear_error();
+		return EKEYREJECTED;
+	}
+	if (tls->is_server && ERR_GET_REASON(ERR_peek_error()) == SSL_R_HTTP_REQUEST)
+		answer_plain_http(tls);
+	if (!tls->is_server && ERR_GET_REASON(ERR_peek_error()) == SSL_R_WRONG_VERSION_NUMBER)
+		(void)snprintf(
+			tls->error, sizeof(tls->error), "the server does not use TLS on this port");
 	else
 		(void)snprintf(
 			tls->error, sizeof(tls->error), "TLS failed: %s", hx_tls_take_reason());
 	ERR_clear_error();
+	return EPROTO;
 }
 
 /* Translate a failed call to an error of the seam. */
@@ -172,7 +208,7 @@ static ssize_t translate(struct hx_tls *tls, int code)
 		if (tls->seam_errno != 0)
 			return -tls->seam_errno;
 		return -ECONNRESET;
-	default: explain(tls); return -EPROTO;
+	default: return -explain(tls);
 	}
 }
 

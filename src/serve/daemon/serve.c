@@ -10,6 +10,7 @@
  */
 #include "serve/daemon/serve.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -251,7 +252,8 @@ void hx_serve_unsecured(
 		HX_LOGGER_TEXT("client", client)};
 
 	/* A port scan connects and leaves without sending data. */
-	bool has_spoken = why->os_errno == 0 && why->status != HAPAX_OK;
+	bool has_spoken = why->status != HAPAX_OK &&
+		(why->os_errno == 0 || why->os_errno == EPROTO || why->os_errno == EKEYREJECTED);
 
 	hx_metrics_add(cells, HX_METRIC_REFUSED, 0, HX_REFUSED_HANDSHAKE, 1);
 	hx_logger(

@@ -2,6 +2,7 @@
 #include "store/server/server_client.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -121,10 +122,13 @@ static enum hapax_status call(
 		return HAPAX_OK;
 	if (client->end == HX_HTTP_CALL_COMPLETE)
 		return hx_error_set(err, HAPAX_ERR_UNCERTAIN, 0, "the answer did not fit");
-	return hx_error_set(
+	status = hx_error_set(
 		err,
 		client->end == HX_HTTP_CALL_UNSENT ? HAPAX_ERR_UNAVAILABLE : HAPAX_ERR_UNCERTAIN, 0,
 		"%s", client->end_err.message);
+	if (err != NULL)
+		err->os_errno = client->end_err.os_errno; /* the text has it already */
+	return status;
 }
 
 /*
@@ -135,9 +139,11 @@ static enum hapax_status call(
 static enum hapax_status refusal(
 	struct hx_server_client *client, struct hapax_buf *reply, struct hapax_error *err)
 {
+	static const char urn[] = "urn:hapax:";
 	const struct hx_json_node *type, *detail;
 	struct hx_json_tree *tree = &client->reader.tree;
 	enum hapax_status status = HAPAX_ERR_UNCERTAIN;
+	bool is_hapax = false;
 	char text[160] = "";
 
 	if (hx_json_reader_read(&client->reader, hapax_buf_bytes(reply), NULL) == HAPAX_OK) {
@@ -147,6 +153,8 @@ static enum hapax_status refusal(
 			struct hx_json_string string = hx_json_node_string(tree, type);
 
 			status = hx_server_status_of(hx_bytes(string.data, string.size));
+			is_hapax = string.size > strlen(urn) &&
+				memcmp(string.data, urn, strlen(urn)) == 0;
 		}
 		if (detail != NULL && detail->token.type == HX_JSON_STRING) {
 			struct hx_json_string string = hx_json_node_string(tree, detail);
@@ -163,9 +171,18 @@ static enum hapax_status refusal(
 		status = HAPAX_ERR_INVALID;
 	else if (client->http_status == 413)
 		status = HAPAX_ERR_LIMIT;
-	return hx_error_set(
+	if (!is_hapax && (status == HAPAX_ERR_UNSUPPORTED || status == HAPAX_ERR_INVALID) &&
+	    client->http_status != 401 && client->http_status != 403)
+		return hx_error_set(
+			err, status, 0,
+			"%s is not the admin listener of a hapax daemon: it answered %u",
+			client->place->authority, client->http_status);
+	(void)hx_error_set(
 		err, status, 0, "%s answered %u%s%s", client->place->authority, client->http_status,
 		text[0] != '\0' ? ": " : "", text);
+	if (err != NULL && (client->http_status == 401 || client->http_status == 403))
+		err->os_errno = EACCES; /* the cause, without the system's text for it */
+	return status;
 }
 
 /* ------------------------------------------------------------------ operations */

@@ -45,7 +45,7 @@ static enum hapax_status not_understood(struct hapax_error *err)
 {
 	return hx_error_set(
 		err, HAPAX_ERR_UNSUPPORTED, 0,
-		"the server's answer was not understood: is it hapax, of this version?");
+		"could not read the answer: the server is not a hapax daemon, or has a different version");
 }
 
 static enum hapax_status ask(
