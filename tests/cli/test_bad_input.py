@@ -70,7 +70,7 @@ def test_scopes(cli):
         ("/", "tenant is empty"),
         ("/g", "tenant is empty"),
         ("t/", "group is empty"),
-        ("a/b/c", "two slashes"),
+        ("a/b/c", "more than one slash"),
         ("t" * 129, "tenant is too long: 129 bytes, limit 128"),
         ("t/" + "g" * 129, "group is too long: 129 bytes, limit 128"),
         ("t\x01", "tenant has a control character at offset 1"),
@@ -85,14 +85,14 @@ def test_scopes(cli):
 
 def test_ttls(cli):
     wrong = [
-        ("0", "a TTL of 0 is not allowed"),
-        ("0s", "a TTL of 0 is not allowed"),
-        ("0d0h", "a TTL of 0 is not allowed"),
-        ("-5m", "'-5m' is below 0"),
-        ("-1", "'-1' is below 0"),
+        ("0", "must be greater than 0"),
+        ("0s", "must be greater than 0"),
+        ("0d0h", "must be greater than 0"),
+        ("-5m", "must be greater than 0, not '-5m'"),
+        ("-1", "must be greater than 0, not '-1'"),
         ("99999999999999999999d", "number is too large"),
         ("9223372036854775807d", "number is too large"),
-        ("36526d", "more than 100 years"),
+        ("36526d", "the limit is 100 years"),
         ("5", "expected"),
         ("", "empty"),
         ("soon", "expected"),
@@ -103,11 +103,11 @@ def test_ttls(cli):
     ]
     for ttl, message in wrong:
         result = cli.run("check", "k", f"--ttl={ttl}", code=64)
-        result.says("hapax: check: --ttl: ", message)
+        result.says("hapax: check: --ttl", message)
         expect(result.out, "")
         if ttl:
-            cli.run("check", "k", env={"HAPAX_TTL": ttl}, code=64).says("HAPAX_TTL: ", message)
-            cli.run("check", "k", env={"IDEMPOTENCY_TTL": ttl}, code=64).says("IDEMPOTENCY_TTL: ", message)
+            cli.run("check", "k", env={"HAPAX_TTL": ttl}, code=64).says("HAPAX_TTL", message)
+            cli.run("check", "k", env={"IDEMPOTENCY_TTL": ttl}, code=64).says("IDEMPOTENCY_TTL", message)
     assert not cli.path.exists()
     cli.run("check", "k", "--ttl", "36525d")
 
@@ -118,7 +118,7 @@ def test_store_urls(cli):
         cli.run(*arguments, "--store", "etcd://host", code=69).says("etcd", "memory:, file:DIR, sqlite:FILE")
         cli.run(*arguments, "--store", "orders.db", code=69).says("hint: did you mean 'sqlite:orders.db'?")
         cli.run(*arguments, "--store", "", code=69).says("not a store URL")
-        cli.run(*arguments, "--store", "sqlite:" + "x" * 9000, code=64).says("longer than")
+        cli.run(*arguments, "--store", "sqlite:" + "x" * 9000, code=64).says("the limit is 4111 bytes")
     expect(sorted(path.name for path in cli.folder.iterdir()), ["home"])
 
 

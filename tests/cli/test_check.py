@@ -91,7 +91,7 @@ def test_mismatch(cli):
     cli.run("check", "k", "--payload", "-", input=b'{"total":42}')
     cli.run("check", "k", "--payload", "-", input=b'{"total":42}', code=1)
     result = cli.run("check", "k", "--payload", "-", input=b'{"total":99}', code=65)
-    expect_match(rf"\Amismatch  first seen {TIME} \(\S+ ago\) with another payload\n\Z", result.out)
+    expect_match(rf"\Amismatch  first seen {TIME} \(\S+ ago\) with a different payload\n\Z", result.out)
     answer = cli.run("check", "k", "--payload", "-", "-o", "json", input=b"", code=65).json
     expect(list(answer), MEMBERS)
     expect(answer["outcome"], "mismatch")
@@ -137,11 +137,11 @@ def test_payload_from_a_slow_pipe(cli):
 def test_a_payload_that_cannot_be_read(cli):
     for path, why in [("missing", "No such file"), (str(cli.folder), "Is a directory"), ("", "No such file")]:
         result = cli.run("check", "k", "--payload", path, code=66)
-        result.says(f"payload '{path}' was not read", why)
+        result.says(f"could not read payload '{path}'", why)
         expect(result.out, "")
-    cli.shell("hapax check k --payload - <&-").says("payload '-' was not read")
+    cli.shell("hapax check k --payload - <&-").says("could not read payload '-'")
     os.mkfifo(cli.folder / "fifo")
-    cli.shell("exec 3<>fifo; hapax check k --payload fifo").says("'--payload -' reads a pipe")
+    cli.shell("exec 3<>fifo; hapax check k --payload fifo").says("to read a pipe, use '--payload -'")
     assert not cli.path.exists(), "a payload that was not read made a store"
 
 

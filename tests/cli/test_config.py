@@ -155,7 +155,7 @@ def test_options_then_environment_then_file_then_defaults(cli):
 def test_a_slip_in_a_variable_is_noted(cli):
     result = cli.run("config", "check", env={"HAPAX_LISTEN_GATWAY": "off", "HAPAX_TOKEN": "1"})
     expect(
-        result.err, "hapax: config: note: HAPAX_LISTEN_GATWAY is no setting (did you mean HAPAX_LISTEN_GATEWAY?)\n"
+        result.err, "hapax: config: note: HAPAX_LISTEN_GATWAY is not a setting (did you mean HAPAX_LISTEN_GATEWAY?)\n"
     )
 
 
@@ -239,10 +239,10 @@ def test_usage(cli):
     cli.run("config", code=64).says("missing action")
     cli.run("config", "chek", code=64).says("unknown action 'chek'")
     cli.run("config", "schema", "x", code=64).says("unexpected argument")
-    cli.run("config", "dump", "--set", "x", code=64).says("not of the form SETTING=VALUE")
-    cli.run("config", "dump", "--set", "listen.x=1", code=64).says("there is no setting 'listen.x'")
-    cli.run("config", "dump", "--set", "gateway.routes=1", code=64).says("there is no setting")
-    cli.run("config", "dump", "--set", "listen=1", code=64).says("there is no setting")
+    cli.run("config", "dump", "--set", "x", code=64).says("is not SETTING=VALUE")
+    cli.run("config", "dump", "--set", "listen.x=1", code=64).says("unknown setting 'listen.x'")
+    cli.run("config", "dump", "--set", "gateway.routes=1", code=64).says("unknown setting")
+    cli.run("config", "dump", "--set", "listen=1", code=64).says("unknown setting")
 
 
 def test_the_page_of_the_manual_has_every_setting(cli):

@@ -32,7 +32,7 @@ def test_a_busy_key_needs_force(cli):
         cli.seed(*seed)
         result = cli.run("forget", key, code=75)
         expect(result.out, f"busy  is {state}\n")
-        result.says(f"'{key}' is {state}, nothing was removed", "hint: --force")
+        result.says(f"cannot forget '{key}': it is {state}", "hint: --force")
         result = cli.run("forget", key, "-o", "json", code=75)
         expect(result.json, {"outcome": "busy", "key": key, "scope": "default/default", "state": state})
         expect(cli.run("lookup", key, "-o", "json").json["state"], state)

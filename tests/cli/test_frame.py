@@ -176,10 +176,10 @@ def test_wrong_use_of_options(cli):
     cli.run("check", "a", "b", code=64).says("unexpected argument 'b'")
     cli.run("keys", "a", code=64).says("unexpected argument 'a'")
     cli.run("version", "--store", "x", code=64).says("unknown option '--store'")
-    cli.run("--store", "x", "check", "k", code=64).says("stands before the command")
+    cli.run("--store", "x", "check", "k", code=64).says("before the command")
     for count in ("0", "-1", "x", "1x", "", " 1", "+1", "9" * 30):
         cli.run("keys", "--limit", count, code=64).says("--limit")
-    cli.run("check", "k", *["--ttl=1h"] * 257, code=64).says("more than 256 options")
+    cli.run("check", "k", *["--ttl=1h"] * 257, code=64).says("the limit is 256")
     assert not cli.path.exists(), "a wrong command line made a store"
 
 
@@ -237,7 +237,7 @@ def test_the_default_store_follows_the_state_directory(cli):
 
 def test_without_home_there_is_no_default_store(cli):
     environment = {"HAPAX_STORE": None, "HOME": None}
-    cli.run("check", "k", env=environment, code=64).says("HOME", "--store URL or HAPAX_STORE")
+    cli.run("check", "k", env=environment, code=64).says("HOME", "--store or HAPAX_STORE")
 
 
 def test_only_what_makes_records_makes_a_store(cli):
@@ -254,9 +254,9 @@ def test_only_what_makes_records_makes_a_store(cli):
 def test_common_options_that_change_nothing_are_named(cli):
     cli.run("check", "k")
     result = cli.run("lookup", "k", "--ttl", "1h")
-    expect(result.err, "hapax: lookup: note: --ttl changes nothing here: no record is made\n")
+    expect(result.err, "hapax: lookup: note: --ttl has no effect: this command creates no record\n")
     result = cli.run("gc", "--scope", "a/b")
-    expect(result.err, "hapax: gc: note: --scope changes nothing here: all scopes are meant\n")
+    expect(result.err, "hapax: gc: note: --scope has no effect: this command uses all scopes\n")
     for command in STORE_COMMANDS:
         cli.run(command, *OPERANDS.get(command, []), "--ttl", "0s", code=64).says("--ttl")
 
@@ -264,7 +264,7 @@ def test_common_options_that_change_nothing_are_named(cli):
 def test_a_store_in_memory_is_noted(cli):
     result = cli.run("check", "k", "--store", "memory:")
     expect(result.out, "first\n")
-    expect_in("note: memory: ends with this command", result.err)
+    expect_in("note: a memory: store ends with this command", result.err)
 
 
 def man_page():

@@ -60,7 +60,7 @@ def test_damage_is_explained(cli):
     result = cli.run("fsck", folder, code=74)
     expect_in("damage: log-", result.out)
     expect_in(f"at offset {offset}", result.out)
-    result.says("damaged", "hint: put a backup back", "--repair --accept-loss")
+    result.says("damaged", "hint: restore a backup", "--repair --accept-loss")
     answer = json.loads(cli.run("fsck", folder, "-o", "json", code=74).out)
     expect((answer["verdict"], answer["problems"][0]["kind"]), ("damaged", "damage"))
     expect(answer["problems"][0]["offset"], offset)
@@ -74,8 +74,8 @@ def test_repair_wants_both_words(cli):
     folder = fill(cli)
     damage(folder, frame_of(folder, "key-2") + 200)
     before = files(folder)
-    cli.run("fsck", folder, "--repair", code=64).says("discards keys", "nothing was done")
-    cli.run("fsck", folder, "--accept-loss", code=64).says("without --repair")
+    cli.run("fsck", folder, "--repair", code=64).says("--repair requires --accept-loss", "nothing changed")
+    cli.run("fsck", folder, "--accept-loss", code=64).says("--accept-loss requires --repair")
     expect(files(folder), before, "the files")
 
 
@@ -182,7 +182,7 @@ def test_a_missing_log(cli):
     result = cli.run("fsck", folder, code=74)
     expect_in("damage: log-0000000000000001.seg", result.out)
     expect_in("a segment of the log is missing", result.out)
-    expect_in("how many keys are at risk is not known", result.out)
+    expect_in("the number of keys at risk is unknown", result.out)
     cli.run("check", "key-0", "--store", f"file:{folder}", code=74).says("is missing", "hapax fsck")
     expect(files(folder), before, "the files")
 

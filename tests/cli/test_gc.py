@@ -92,7 +92,7 @@ def test_progress_is_shown_on_a_terminal_only(cli):
     except OSError:
         pass
     os.close(screen)
-    expect_in(b" removed", shown)
+    expect_in(b" deleted", shown)
     assert shown.endswith(b"\r\x1b[K"), shown
 
 

@@ -78,9 +78,9 @@ def test_a_limit_says_that_there_is_more(cli):
     fill(cli)
     result = cli.run("keys", "--limit", "3")
     expect(len(result.out.splitlines()), 4)
-    expect_in("the first 3 keys; there are more\n", result.err)
+    expect_in("only the first 3 keys are shown\n", result.err)
     result = cli.run("keys", "-n3", "-o", "json")
-    expect((len(result.lines), result.err), (3, "the first 3 keys; there are more\n"))
+    expect((len(result.lines), result.err), (3, "only the first 3 keys are shown\n"))
     result = cli.run("keys", "--limit", "7")
     expect_in("\n7 keys\n", result.err)
     expect(cli.run("keys", "--limit", "1", "--prefix", "mail-", "-o", "json").err, "")
@@ -103,7 +103,7 @@ def test_many_keys_come_in_pages(cli):
     expect_in("\n2500 keys\n", result.err)
     for limit in (999, 1000, 1001, 2000, 2499):
         result = cli.run("keys", "-o", "json", "--limit", str(limit))
-        expect((len(result.lines), result.err), (limit, f"the first {limit} keys; there are more\n"))
+        expect((len(result.lines), result.err), (limit, f"only the first {limit} keys are shown\n"))
     expect(cli.run("keys", "-o", "json", "--limit", "2500").err, "")
 
 
@@ -163,7 +163,7 @@ def test_a_full_disk_is_reported(cli):
     for form in ("text", "json"):
         with open("/dev/full", "wb") as full:
             result = cli.run("keys", "-o", form, stdout=full, code=74)
-        expect_in("standard output was not written: No space left on device", result.err)
+        expect_in("could not write standard output: No space left on device", result.err)
         expect(result.err.count("hapax:"), 1)
 
 

@@ -10,8 +10,8 @@ def outbox(cli, *arguments, **options):
 
 
 def test_init_add_status(cli):
-    expect_in("was made, in version 2", outbox(cli, "init").out)
-    expect_in("is there, in version 2", outbox(cli, "init").out)
+    expect_in("was created: version 2", outbox(cli, "init").out)
+    expect_in("is up to date: version 2", outbox(cli, "init").out)
     answer = outbox(
         cli, "add", "-t", "orders", "--ordering-key", "order-17", "--type", "order.made", "-H", "trace:a=b", input=b'{"order":17}'
     )
@@ -39,14 +39,14 @@ def test_bad_input(cli):
     for arguments, complaint in [
         (["frob"], "use init, add"),
         (["relya"], "did you mean 'hapax outbox relay'?"),
-        (["add"], "no topic was given"),
+        (["add"], "missing option --topic"),
         (["add", "-t", "t", "-H", "x"], "'x' is not NAME:VALUE"),
-        (["relay"], "nowhere to publish to"),
-        (["relay", "--to", "amqp://h", "--lease", "0s"], "no time to wait"),
+        (["relay"], "missing option --to"),
+        (["relay", "--to", "amqp://h", "--lease", "0s"], "must be greater than 0"),
         (["retry"], "missing argument: which events"),
         (["park"], "missing argument"),
-        (["audit"], "no query was given"),
-        (["init", "--preset", "events", "--column", "x=y"], "names no column"),
+        (["audit"], "missing option --query"),
+        (["init", "--preset", "events", "--column", "x=y"], "is not FIELD=NAME"),
         (["init", "--preset", "events"], "there is no table outbox_events"),
         (["init", "--preset", "events", "--table", 'a"b; DROP TABLE hapax_outbox'], "there is no table"),
         (["init", "--preset", "events", "--table", "hapax_outbox"], "is the outbox itself"),
@@ -54,12 +54,12 @@ def test_bad_input(cli):
         (["rebuild", "--query", "SELECT 1 AS id"], "no id or no topic"),
         (["status", "more"], "unexpected argument 'more'"),
         (["status", "--to", "amqp://h"], "'status' has no option '--to'"),
-        (["init", "--table", "t"], "no preset was named"),
+        (["init", "--table", "t"], "missing option --preset"),
         (["retry", "e1", "--all"], "give IDs, --ordering-key or --all"),
         (["retry", "--ordering-key", ""], "missing argument: which events"),
     ]:
         expect_in(complaint, outbox(cli, *arguments, input=b"", code=64).err)
-    expect_in("no database was named", cli.run("outbox", "status", code=64).err)
+    expect_in("missing option --db", cli.run("outbox", "status", code=64).err)
     expect_in("lies in the database", cli.run("outbox", "init", "--db", "redis://h", code=69).err)
     expect_in("nothing is published to 'ftp'", outbox(cli, "relay", "--to", "ftp://h", code=69).err)
     expect_in("amqp://user:password@host", outbox(cli, "relay", "--to", "amqp://h:x", code=64).err)
@@ -99,7 +99,7 @@ def test_audit_and_rebuild(cli):
     outbox(cli, "add", "-t", "orders", "--id", "order-o3", "--ordering-key", "o3")
     answer = outbox(cli, "audit", "--query", "SELECT 'order-' || id FROM orders", code=1)
     expect(answer.out, "order-o2\n")
-    expect_in("3 looked at, 1 have no event", answer.err)
+    expect_in("3 checked, 1 have no event", answer.err)
     expect(outbox(cli, "audit", "--by", "ordering_key", "--query", "SELECT id FROM orders", code=1).out, "o2\n")
     expect(outbox(cli, "audit", "--query", "VALUES ('order-o2')", "-o", "json", code=1).json, {"id": "order-o2"})
     expect_in("would write", outbox(cli, "audit", "--query", "DELETE FROM orders RETURNING id", code=64).err)
@@ -114,7 +114,7 @@ def test_tables_of_others(cli):
         db.execute("CREATE TABLE events (id INTEGER PRIMARY KEY, queue TEXT, payload TEXT, status TEXT)")
         db.execute("INSERT INTO events VALUES (1, 'q', '{}', 'pending')")
     answer = outbox(cli, "init", "--preset", "events", "--table", "events", "--column", "topic=queue", "--existing")
-    expect_in("1 rows that were there are events now", answer.out)
+    expect_in("1 existing rows became events", answer.out)
     with sqlite3.connect(cli.folder / "shop.db") as db:
         db.execute("INSERT INTO events VALUES (2, 'q', '{}', 'pending')")
     expect(outbox(cli, "status", "-o", "json").json["pending"], 2)
@@ -144,5 +144,5 @@ def test_an_older_outbox(cli):
         db.execute("UPDATE hapax_outbox_meta SET version = 1")
     for arguments in (["status"], ["relay", "--to", "http://127.0.0.1:1/"], ["add", "-t", "t"]):
         expect_in("bring it up to date with 'hapax outbox init", outbox(cli, *arguments, code=69).err)
-    expect(outbox(cli, "init").out, "the outbox was brought up to date, in version 2\n")
+    expect(outbox(cli, "init").out, "the outbox table was updated: version 2\n")
     expect(outbox(cli, "status", "-o", "json").json["pending"], 1)

@@ -59,7 +59,7 @@ def test_a_full_disk(cli):
             if command == "forget" and form == "json":
                 continue
             expect(result.code, 74, command)
-            expect_in(f"hapax: {command}: standard output was not written: No space left", result.err)
+            expect_in(f"hapax: {command}: could not write standard output: No space left", result.err)
             expect(result.err.count("hapax: "), 1)
         cli.run("forget", "new", code=None)
     with open("/dev/full", "wb") as full:
@@ -69,7 +69,7 @@ def test_a_full_disk(cli):
 def test_closed_output_stops_before_anything_is_done(cli):
     result = cli.shell("hapax check order-17 >&-")
     expect(result.code, 74)
-    result.says("standard output is closed; nothing was done")
+    result.says("standard output is closed; nothing changed")
     assert not cli.path.exists()
     cli.run("check", "order-17")
     before = cli.sql("SELECT * FROM hapax_record")

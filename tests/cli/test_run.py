@@ -93,7 +93,7 @@ def test_a_failure_is_not_kept(cli):
 
 def test_a_signal_is_a_failure(cli):
     shell(cli, "kill -KILL $$", code=137)
-    expect(lookup(cli)["error"], "signal 9 ended it")
+    expect(lookup(cli)["error"], "it was killed by signal 9")
 
 
 def test_success_codes(cli):
@@ -140,7 +140,7 @@ def test_a_command_that_completes_its_own_key_goes_on(cli):
         # What it said of itself stays, whatever came after.
         expect((lookup(cli)["state"], lookup(cli)["attempt"]), ("done", 1))
         cli.run("forget", "k")
-    expect_in("note: the key was completed while the command ran; its status 3 is not kept", result.err)
+    expect_in("note: the key was completed while the command ran; exit status 3 is not stored", result.err)
 
 
 def test_a_command_that_gives_its_claim_back_goes_on(cli):
@@ -175,12 +175,12 @@ def test_a_command_outlives_what_it_completed(cli):
     go_round(process)
     out, err = process.communicate(b"\n", timeout=TIMEOUT_SECONDS)
     expect((process.returncode, out), (3, b"done\n"), err)
-    expect_in("the key's record expired or was removed while the command ran; its status 3 is not kept", err.decode())
+    expect_in("the record expired or was deleted while the command ran; exit status 3 is not stored", err.decode())
 
 
 def test_another_command_is_a_mismatch(cli):
     cli.run("run", "--key", "k", "--", "echo", "a", "b")
-    result = cli.run("run", "--key", "k", "--", "echo", "a b", code=65).says("mismatch: the key was first seen")
+    result = cli.run("run", "--key", "k", "--", "echo", "a b", code=65).says("mismatch: the key was first used at")
     expect(result.out, "")
     cli.run("run", "--key", "k", "--fingerprint", "none", "--", "echo", "a b")
 
@@ -269,26 +269,26 @@ def test_commands_that_do_not_start(cli):
     script = cli.folder / "script"
     script.write_text("echo hi\n", encoding="ascii")
     os.chmod(script, 0o755)
-    cli.run("run", "--key", "k", "--", str(script), code=126).says("hint: a script needs a first line")
+    cli.run("run", "--key", "k", "--", str(script), code=126).says("hint: start the script with a line")
     expect((lookup(cli)["state"], lookup(cli)["attempt"]), ("failed", 4))
 
 
 def test_wrong_use(cli):
     wrong = [
         ([], "missing argument"),
-        (["true"], "--key was missing"),
+        (["true"], "missing option: --key or --strategy"),
         (["--key", "", "true"], "--key is empty"),
         (["--key", "a\x07", "true"], "control character"),
-        (["--key", "x" * 1025, "true"], "1025 bytes long"),
-        (["--key", "k", "--strategy", "args", "true"], "both given"),
+        (["--key", "x" * 1025, "true"], "1025 bytes, limit 1024"),
+        (["--key", "k", "--strategy", "args", "true"], "cannot use --key together with --strategy"),
         (["--strategy", "nonsense:x", "true"], "--strategy: "),
         (["--strategy", "uuid7", "true"], "--strategy: "),
         (["--strategy", "file:/no/such/file", "true"], "/no/such/file"),
-        (["--strategy", "file:-", "true"], "write stdin"),
+        (["--strategy", "file:-", "true"], "use stdin"),
         (["--key", "k", "--wait=soon", "true"], "--wait: "),
-        (["--key", "k", "--timeout", "0s", "true"], "--timeout: 0 is not allowed"),
+        (["--key", "k", "--timeout", "0s", "true"], "--timeout must be greater than 0"),
         (["--key", "k", "--lease", "8d", "true"], "--lease: "),
-        (["--key", "k", "--ttl", "0", "true"], "--ttl: "),
+        (["--key", "k", "--ttl", "0", "true"], "--ttl"),
         (["--key", "k", "--on-lapse", "x", "true"], "retry|park"),
         (["--key", "k", "--fingerprint", "x", "true"], "args|stdin|none"),
         (["--key", "k", "--success-codes", "256", "true"], "--success-codes: '256'"),
@@ -299,9 +299,9 @@ def test_wrong_use(cli):
         (["--key", "k", "--max-result", "0", "true"], "--max-result: '0'"),
         (["--key", "k", "--max-result", "lots", "true"], "--max-result: "),
         (["--key", "k", "--status-fd", "x", "true"], "--status-fd: 'x'"),
-        (["--key", "k", "--status-fd", "1", "true"], "--status-fd: 1 is the command's own"),
+        (["--key", "k", "--status-fd", "1", "true"], "file descriptor 1 belongs to the command"),
         (["--key", "k", "--status-fd", "99", "true"], "descriptor 99 is not open"),
-        (["--key", "k", "--scope", "a/b/c", "true"], "two slashes"),
+        (["--key", "k", "--scope", "a/b/c", "true"], "more than one slash"),
         (["--key", "k", "--store", "etcd://x", "true"], "etcd"),
     ]
     for arguments, message in wrong:
@@ -318,7 +318,7 @@ def test_output_that_is_too_large_to_keep(cli):
     expect((len(first.raw_out), first.err), (300000, "end\n"))
     again = shell(cli, script)
     expect(again.raw_out, b"")
-    expect_in("its output, 300004 bytes, was not kept", again.err)
+    expect_in("its output (300004 bytes) is not stored", again.err)
     expect(runs(cli), 1)
     expect(lookup(cli)["result"]["omitted_bytes"], 300004)
     kept = cli.run("run", "--key", "m", "--max-result", "1MiB", "--", "head", "-c", "300000", "/dev/zero")
@@ -329,14 +329,14 @@ def test_results_that_no_command_made(cli):
     cli.run("check", "marked")
     result = cli.run("run", "--key", "marked", "--", "true")
     expect(result.out, "")
-    expect_in("note: it was done before, but not by 'hapax run'", result.err)
+    expect_in("note: the work was done before, but not by 'hapax run'", result.err)
     for options, code in ((["--definitive"], 1), ([], 0)):
         key = f"bytes{code}"
         token = cli.run("claim", key).out.strip()
         cli.run("complete", key, "--token", token, "--result", "-", *options, input=b"secret")
         result = cli.run("run", "--key", key, "--", "true", code=code)
         expect(result.out, "")
-        expect_in("note: it ", result.err)
+        expect_in("note: the work ", result.err)
     cli.seed("exec", "seeded", 3, b"hello\n")
     expect(cli.run("run", "--key", "seeded", "--", "true", code=3).out, "hello\n")
 
@@ -354,7 +354,7 @@ BLOCKED = ["sh", "-c", "echo ready; read line; echo done"]
 def test_in_progress(cli):
     process = start_blocked(cli)
     result = cli.run("run", "--key", "k", "--", *BLOCKED, code=75)
-    result.says("in progress: attempt 1 by ", "its lease ends in", "hint: --wait waits")
+    result.says("in progress: attempt 1 by ", "its lease ends in", "hint: use --wait")
     expect(result.out, "")
     cli.run("run", "--key", "k", "--", "true", code=65).says("mismatch")
     expect(status_of(cli, "--key", "k", "--", *BLOCKED, code=75)["outcome"], "in_progress")
@@ -506,10 +506,10 @@ def test_ignored_signals_stay_ignored(cli):
 def test_timeout(cli):
     script = "trap 'echo stopped; exit 0' TERM; echo ready; while :; do sleep 0.01; done"
     result = shell(cli, script, "--timeout", "3s", code=125)
-    expect_in("timed out: the command was ended", result.err)
+    expect_in("timed out: the command was stopped", result.err)
     expect(result.out, "ready\nstopped\n")
     found = lookup(cli)
-    expect((found["state"], found["error"]), ("failed", "it took longer than --timeout and was ended"))
+    expect((found["state"], found["error"]), ("failed", "it exceeded --timeout"))
     shell(cli, "exec sleep 100", "--timeout", "50ms", key="t", code=143)
     shell(cli, "trap '' TERM; while :; do sleep 0.01; done", "--timeout", "3s", "--kill-after", "50ms", key="u", code=137)
 
@@ -519,7 +519,7 @@ def test_timeout_parks(cli):
     shell(cli, "exec sleep 100", *command, code=143)
     expect(lookup(cli)["state"], "parked")
     result = shell(cli, "exec sleep 100", *command, code=75)
-    result.says("parked: ", "it took longer than --timeout", "hapax resolve KEY --done")
+    result.says("parked: ", "it exceeded --timeout", "hapax resolve KEY --done")
     cli.run("resolve", "k", "--done")
     shell(cli, "exec sleep 100", *command)
 
@@ -574,9 +574,9 @@ def test_a_slow_reader_does_not_cost_the_lease(cli):
 def test_output_that_cannot_be_written(cli):
     with open("/dev/full", "wb") as full:
         result = shell(cli, "echo hello", stdout=full, code=125)
-        result.says("standard output was not written: No space left")
+        result.says("could not write standard output: No space left")
         expect(lookup(cli)["state"], "done")
-        shell(cli, "echo hello", stdout=full, code=125).says("standard output was not written")
+        shell(cli, "echo hello", stdout=full, code=125).says("could not write standard output")
         shell(cli, "echo hello; exit 3", key="f", stdout=full, code=3)
     expect(shell(cli, "echo hello").out, "hello\n")
 
@@ -600,8 +600,8 @@ def test_without_a_place_for_locks(cli):
     environment = {"HOME": "/proc/nowhere", "XDG_RUNTIME_DIR": "/proc/nowhere"}
     result = cli.run("run", "--key", "k", "--", "echo", "hi", env=environment, program=program, cwd="/", **plain_user())
     expect(result.out, "hi\n")
-    expect_in("note: no lock file was made", result.err)
-    expect_in("only the lease guards this run", result.err)
+    expect_in("note: could not create a lock file", result.err)
+    expect_in("only the lease protects this run", result.err)
 
 
 def test_the_lock_file_is_there_while_it_runs(cli):
@@ -614,7 +614,7 @@ def test_the_lock_file_is_there_while_it_runs(cli):
     expect(len(names), 1)
     expect_match(r"^[0-9a-f]{32}-[0-9a-f]{32}$", names[0])
     expect(os.stat(runtime / "hapax/run").st_mode & 0o777, 0o700)
-    expect_in("is alive on this host", cli.run("explain", "k").out)
+    expect_in("is running on this host", cli.run("explain", "k").out)
     process.communicate(b"\n", timeout=TIMEOUT_SECONDS)
     expect(list((runtime / "hapax/run").iterdir()), [])
 

@@ -104,12 +104,12 @@ def test_a_stopped_wrapper_on_one_host(cli):
     command = log.wait_for("begin", 1)
     stop(cli, wrapper)
     until(lambda: has_lapsed(cli), "the lease has lapsed")
-    again(cli, "host", code=75).says("alive on this host though its lease is over")
-    expect_in("is alive on this host", cli.run("explain", "k", env=host(cli, "host")).out)
+    again(cli, "host", code=75).says("still running on this host, although its lease has lapsed")
+    expect_in("is running on this host", cli.run("explain", "k", env=host(cli, "host")).out)
     hold = log.let_go()
     until(lambda: not is_alive(command), "the command has ended")
     os.close(hold)
-    again(cli, "host", code=75).says("alive on this host")
+    again(cli, "host", code=75).says("on this host")
     wrapper.send_signal(signal.SIGCONT)
     out, _ = finish(wrapper, 0)
     found = lookup(cli)
@@ -272,7 +272,7 @@ def be_overtaken(cli, wrapper):
     out = take_over(cli, log, wrapper)
     wrapper.send_signal(signal.SIGCONT)
     _, err = finish(wrapper, 125)
-    expect_in("another run took over before this one began", err.decode())
+    expect_in("another run took over before this run started", err.decode())
     expect((log.count("begin"), lookup(cli)["result"]["body"], locks(cli, "host")), (0, out.decode(), []))
 
 
@@ -469,7 +469,7 @@ def test_no_room_for_the_outcome(cli):
     if result.code == 99:
         raise Skip("prlimit is not allowed here")
     expect((result.code, result.out), (5, "out\n"), "the command's own status and output")
-    for part in ("the command ended with status 5, but that ", " stored: ", "it may run again"):
+    for part in ("the command exited with status 5, but its result ", " stored: ", "the command may run again"):
         expect_in(part, result.err)
     cli.is_intact()
     # What could not be stored is never a release: only the lease's end lets the next one run.
@@ -502,7 +502,7 @@ def test_a_full_file_system(cli):
         command = ["run", "--key", "k", "--store", url, "--lease", "600ms", "--success-codes", "5", "--"]
         result = cli.run(*command, "sh", "-c", script, code=5)
         expect(result.out, "out\n")
-        expect_in("the command ended with status 5, but that was not stored: ", result.err)
+        expect_in("the command exited with status 5, but its result was not stored: ", result.err)
         (disk / "fill").unlink()
         expect(cli.run(*command, "sh", "-c", script.replace("cat", ": ;:"), code=65).out, "")
         again = cli.run("run", "--key", "k", "--store", url, "--wait", "--fingerprint", "none", "--", "echo", "hi")
@@ -538,7 +538,7 @@ def test_no_room_for_the_output_alone(cli):
         assert found["changed_at"] < ends, (found, ends)
         expect((found["result"]["omitted_bytes"], found["attempt"]), (200000, 1))
         _, err = finish(process, 0)
-        expect_in("note: there was no room for the output; that it is done was kept", err.decode())
+        expect_in("note: the store has no room for the output; only the exit status is stored", err.decode())
     finally:
         subprocess.run(["umount", "-l", str(disk)], check=False)
 
@@ -616,7 +616,7 @@ def test_what_is_unknown_stays_unknown(cli):
     result = cli.run(*command, env=environment, code=5)
     witness.close()
     expect(result.out, "out\n")
-    expect_in("the command ended with status 5, but that may not be stored: ", result.err)
+    expect_in("the command exited with status 5, but its result may not be stored: ", result.err)
     cli.is_intact()
 
 

@@ -50,8 +50,8 @@ def test_a_sweep_gives_up_the_claim_of_a_command_that_lives(cli):
     log = Log(cli)
     command = orphan(cli, log, *SHORT)
     sweep(cli)
-    again(cli, "host", code=75).says("in progress: a command of this key is alive on this host")
-    expect_in("is alive on this host", cli.run("explain", "k", env=host(cli, "host")).out)
+    again(cli, "host", code=75).says("in progress: a command with this key is running")
+    expect_in("is running on this host", cli.run("explain", "k", env=host(cli, "host")).out)
     again(cli, "host", "--wait=50ms", code=75).says("in progress")
     hold = end(log, command)
     again(cli, "host")
@@ -77,7 +77,7 @@ def test_a_script_that_uses_every_small_number(cli):
         pid = log.wait_for("begin", begun + 1)
         wrapper.kill()
         wrapper.wait(TIMEOUT_SECONDS)
-        again(cli, "host", *store, code=75).says("a command of this key is alive on this host")
+        again(cli, "host", *store, code=75).says("a command with this key is running")
         os.close(end(log, pid))
 
 
@@ -88,7 +88,7 @@ def test_a_sweep_gives_up_the_claim_of_a_wrapper_that_is_stopped(cli):
     log.wait_for("begin", 1)
     stop(cli, wrapper)
     sweep(cli)
-    again(cli, "host", code=75).says("alive on this host")
+    again(cli, "host", code=75).says("on this host")
     wrapper.send_signal(signal.SIGCONT)
     # Its next renewal is refused, but no other run took over: that is not a reason to stop.
     go_round(wrapper)
@@ -106,8 +106,8 @@ def test_a_forgotten_key_whose_command_lives(cli):
     command = orphan(cli, log, *SHORT)
     sweep(cli)
     cli.run("forget", "k")
-    again(cli, "host", code=75).says("in progress: a command of this key is alive on this host")
-    expect_in("is alive on this host", cli.run("explain", "k", env=host(cli, "host"), code=1).out)
+    again(cli, "host", code=75).says("in progress: a command with this key is running")
+    expect_in("is running on this host", cli.run("explain", "k", env=host(cli, "host"), code=1).out)
     os.close(end(log, command))
     expect(log.count("begin"), 1)
 
@@ -118,13 +118,13 @@ def test_forget_by_force_while_it_runs(cli):
     wrapper = start(cli, "host", "--lease", "300ms")
     command = log.wait_for("begin", 1)
     cli.run("forget", "k", "--force")
-    again(cli, "host", code=75).says("alive on this host")
+    again(cli, "host", code=75).says("on this host")
     go_round(wrapper)
     assert is_alive(command)
     waiter = start(cli, "host", "--wait")
     hold = log.let_go()
     _, err = finish(wrapper, 0)
-    expect_in("the key's record expired or was removed while the command ran", err.decode())
+    expect_in("the record expired or was deleted while the command ran", err.decode())
     finish(waiter, 0)
     os.close(hold)
     expect((log.count("begin"), log.count("overlap"), log.count("end")), (2, 0, 2))
@@ -151,7 +151,7 @@ def test_a_result_expires_while_its_command_lives(cli):
     wrapper = cli.start(*command, env=host(cli, "host"))
     log.wait_for("begin", 1)
     until(lambda: cli.run("lookup", "k", code=None).code == 1, "it has expired")
-    cli.run(*command, env=host(cli, "host"), code=75).says("alive on this host")
+    cli.run(*command, env=host(cli, "host"), code=75).says("on this host")
     os.close(log.let_go())
     wrapper.kill()
     wrapper.communicate(timeout=TIMEOUT_SECONDS)
@@ -182,7 +182,7 @@ def test_resolve_refuses_while_the_command_lives(cli):
     until(lambda: has_lapsed(cli), "the lease has lapsed")
     for decision in ("--retry", "--done"):
         result = cli.run("resolve", "k", decision, env=host(cli, "host"), code=75)
-        result.says("is alive on this host; nothing was changed", "hint: --force")
+        result.says("is running on this host", "hint: --force")
     expect(lookup(cli)["state"], "claimed")
     # With --force the next run starts beside it.
     cli.run("resolve", "k", "--retry", "--force", env=host(cli, "host"))
@@ -229,7 +229,7 @@ def test_a_store_has_many_paths(cli):
     command = orphan(cli, log, "--lease", "300ms")
     until(lambda: has_lapsed(cli), "the lease has lapsed")
     for url in (f"sqlite:{link}", "sqlite:test.db", "sqlite:./home/../test.db"):
-        again(cli, "host", "--store", url, cwd=cli.folder, code=75).says("alive on this host")
+        again(cli, "host", "--store", url, cwd=cli.folder, code=75).says("on this host")
     os.close(end(log, command))
     expect(log.count("begin"), 1)
 
@@ -249,7 +249,7 @@ def test_a_shell_sees_a_job_of_cron(cli):
     job.kill()
     job.communicate(timeout=TIMEOUT_SECONDS)
     until(lambda: has_lapsed(cli), "the lease has lapsed")
-    again(cli, "host", code=75).says("alive on this host")
+    again(cli, "host", code=75).says("on this host")
     hold = end(log, pid)
     # And that it is dead is seen there, too: its claim is given back, its file goes.
     again(cli, "host")
@@ -285,7 +285,7 @@ def test_a_service_without_a_home_variable(cli):
     shell.communicate(timeout=TIMEOUT_SECONDS)
     until(lambda: has_lapsed(cli), "the lease has lapsed")
     service = {**host(cli, "host"), **preload(cli, A_HOME), "HAPAX_TEST_HOME": str(cli.home), "HOME": None}
-    cli.run(*command, env=service, code=75).says("alive on this host")
+    cli.run(*command, env=service, code=75).says("on this host")
     os.close(end(log, pid))
     expect(log.count("begin"), 1)
 
@@ -415,7 +415,7 @@ def test_killed_between_any_two_steps(cli):
             log.wait_for("begin", 1)
         if waits_for_lease:
             state = cli.run("explain", place, env=host(cli, "host")).out
-            assert "died on this host" not in state and "is alive on this host" not in state, state
+            assert "died on this host" not in state and "is running on this host" not in state, state
         expect(cli.run(*command, env=host(cli, "host")).out, "out\n", place)
         expected = {"stored": 1, "unlinked": 1, "started": 2}.get(place, 1)
         expect(log.count("begin"), expected, place)
@@ -451,7 +451,7 @@ def test_a_lock_file_is_removed_between_open_and_lock(cli):
     expect(len(locks(cli, "host")), 1)
     stop(cli, slow)
     until(lambda: has_lapsed(cli), "the lease has lapsed")
-    again(cli, "host", code=75).says("alive on this host")
+    again(cli, "host", code=75).says("on this host")
     slow.send_signal(signal.SIGCONT)
     hold = end(log, command)
     finish(slow, 0)
@@ -469,7 +469,7 @@ def test_another_lock_file_is_made_between_open_and_lock(cli):
     until(lambda: has_lapsed(cli), "the lease has lapsed")
     slow.send_signal(signal.SIGCONT)
     _, err = finish(slow, 75)
-    expect_in("alive on this host", err.decode())
+    expect_in("on this host", err.decode())
     first.send_signal(signal.SIGCONT)
     hold = end(log, command)
     finish(first, 0)
@@ -501,7 +501,7 @@ def test_gc_never_removes_what_is_held(cli):
     here = host(cli, "host")
     sweep(cli)
     expect((cli.run("gc", env=here).fields()["locks"], len(locks(cli, "host"))), ("0", 1))
-    again(cli, "host", code=75).says("alive on this host")
+    again(cli, "host", code=75).says("on this host")
     os.close(end(log, command))
     expect((cli.run("gc", env=here).fields()["locks"], locks(cli, "host")), ("1", []))
 

@@ -95,7 +95,7 @@ def test_a_source_that_is_not_there(cli):
 def test_a_token_is_for_daemons(cli):
     """--auth-file says that it changes nothing where neither store is a daemon."""
     fill(cli)
-    note = "note: --auth-file changes nothing here: the store is no daemon"
+    note = "note: --auth-file has no effect: the store is not a daemon"
     expect_in(note, cli.run("store", "info", cli.store, "--auth-file", "/nowhere").err)
     expect_in(note, cli.run("store", "copy", cli.store, f"sqlite:{cli.folder / 'copy.db'}", "--auth-file", "/nowhere").err)
     # A key is not a store, though it may look like one.
@@ -104,7 +104,7 @@ def test_a_token_is_for_daemons(cli):
 
 def test_the_same_store_twice(cli):
     cli.run("check", "k")
-    cli.run("store", "copy", cli.store, cli.store, code=64).says("the same store")
+    cli.run("store", "copy", cli.store, cli.store, code=64).says("must be different stores")
 
 
 def test_restored(cli):
@@ -165,7 +165,7 @@ def test_info_of_segments(cli):
     expect_match(r"\d+ B, \d+ % of the files", fields["live"])
     expect_match(r"(\d+), all below \1 synced", fields["next LSN"])
     expect(fields["clock owes"], "0 ms")
-    expect(fields["state"], "sound; was closed cleanly")
+    expect(fields["state"], "intact; closed cleanly")
     files = cli.run("store", "info", store, "-o", "json").json["files"]
     expect((files["state"], files["log_segments"], files["log_bytes"]), ("closed", 1, 2**20))
     assert files["live_bytes"] >= 2 * 48, files

@@ -28,13 +28,13 @@ def test_time_is_read_back(cli):
 
 
 def test_what_holds_no_time_is_refused(cli):
-    cli.run("uuid7", "9b2c4a1e-5b0a-4f0e-8a9d-3f1c2b4d5e6f", code=65).says("not a UUID of version 7")
-    cli.run("uuid7", "ffffffff-ffff-7fff-bfff-ffffffffffff", code=65).says("a time beyond the year 9999")
+    cli.run("uuid7", "9b2c4a1e-5b0a-4f0e-8a9d-3f1c2b4d5e6f", code=65).says("not a version 7 UUID")
+    cli.run("uuid7", "ffffffff-ffff-7fff-bfff-ffffffffffff", code=65).says("after the year 9999")
     expect(cli.run("uuid7", "e677d21f-dbff-7000-8000-000000000000").out, "9999-12-31T23:59:59.999Z\n")
-    cli.run("uuid7", "e677d21f-dc00-7000-8000-000000000000", code=65).says("a time beyond the year 9999")
+    cli.run("uuid7", "e677d21f-dc00-7000-8000-000000000000", code=65).says("after the year 9999")
     for text in ("", "nonsense", "0190163d8694739baea5966c26f8ad91", "0190163d-8694-739b-aea5-966c26f8ad9"):
-        cli.run("uuid7", text, code=64).says("was not a UUID")
-    cli.run("uuid7", "0190163d-8694-739b-aea5-966c26f8ad91", "-n", "2", code=64).says("means nothing beside a UUID")
+        cli.run("uuid7", text, code=64).says("is not a UUID")
+    cli.run("uuid7", "0190163d-8694-739b-aea5-966c26f8ad91", "-n", "2", code=64).says("cannot be used with a UUID")
     cli.run("uuid7", "--count", "0", code=64)
 
 

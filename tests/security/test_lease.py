@@ -193,7 +193,7 @@ def test_a_claim_that_is_late_and_still_ours_runs_once(cli):
                 ends = [key["lease_ends_at"] for key in cli.run("keys", "--store", store, "-o", "json").lines]
                 return bool(ends) and datetime.datetime.fromisoformat(ends[0]) < datetime.datetime.now(datetime.timezone.utc)
 
-            until(is_lapsed, "its lease is over")
+            until(is_lapsed, "its lease has lapsed")
             os.kill(slow.process.pid, signal.SIGCONT)
             sender.join(TIMEOUT_SECONDS)
             expect((replies[0].status, replies[0].decision), (200, "acquired"))

@@ -95,7 +95,7 @@ static enum hapax_status add_key(
 	    hx_digest_table_at(&backtest->payloads, &payload, &is_new_payload) == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_NO_MEMORY, 0,
-			"the memory for %zu keys was used up; --memory allows more",
+			"not enough memory for more than %zu keys; raise --memory",
 			backtest->keys.count);
 	if (is_new_key) {
 		seen->line = line;

@@ -45,8 +45,8 @@ static void explain_lost(const struct hx_backtest *b, char *out)
 	if (b->keys.count == 1) {
 		say(out,
 		    "The %" PRIu64
-		    " events that have a key have one and the same: all but the first would be "
-		    "dropped, %" PRIu64 " with another payload. Do not use this strategy.",
+		    " events that have a key have the same key: all but the first would be "
+		    "dropped, %" PRIu64 " with a different payload. Do not use this strategy.",
 		    b->events - b->missing - b->unprotected, b->drops_other);
 		return;
 	}
@@ -64,17 +64,17 @@ static void explain_gaps(const struct hx_backtest *b, const struct hx_backtest_r
 		say_share(
 			out, b->missing, b,
 			"have no key and would be rejected. Choose parts that every event has, or "
-			"decide with --on-missing what becomes of the others.");
+			"set --on-missing for the others.");
 	if (b->unprotected > 0)
 		say_share(
 			out, b->unprotected, b,
-			"have no key and would be let through unprotected: every delivery of them "
+			"have no key and would pass without protection: every delivery of them "
 			"would run.");
 	if (run->bad_lines > 0)
-		say(out, "%" PRIu64 " of %" PRIu64 " lines were no events and were not judged.",
+		say(out, "%" PRIu64 " of %" PRIu64 " lines are not events and were skipped.",
 		    run->bad_lines, run->lines);
 	if (run->is_cut)
-		say(out, "Memory ran out after %" PRIu64 " lines; the rest was not judged.",
+		say(out, "Not enough memory after %" PRIu64 " lines; the rest was skipped.",
 		    run->lines);
 }
 
@@ -86,13 +86,13 @@ static void explain(
 
 	out[0] = '\0';
 	if (verdict == HX_BACKTEST_EMPTY)
-		say(out, "There was no event to judge by.");
+		say(out, "There are no events to judge.");
 	explain_lost(b, out);
 	explain_gaps(b, run, out);
 	if (verdict == HX_BACKTEST_UNPROVEN)
 		say(out,
-		    "No event would be dropped, and no payload came twice. Try events of which some "
-		    "are known to be redeliveries.");
+		    "No event would be dropped, and no payload repeats. Try events that contain known "
+		    "redeliveries.");
 	if (verdict == HX_BACKTEST_FIT)
 		say_share(
 			out, b->drops, b,

@@ -29,12 +29,12 @@ static const char *const formats[] = {"text", "json", NULL};
 
 static const struct hx_option options[] = {
 	HX_KEY_OPTION_ROWS,
-	{OPTION_AGAINST, "against", 0, HX_OPTION_TEXT, "S2", "a second strategy to compare with",
+	{OPTION_AGAINST, "against", 0, HX_OPTION_TEXT, "S2", "second strategy to compare with",
 	 NULL},
 	{OPTION_MEMORY, "memory", 0, HX_OPTION_TEXT, "SIZE",
-	 "how much memory keys and payloads may take (1GiB)", NULL},
-	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
-	 formats},
+	 "maximum memory for keys and payloads (default: 1GiB)", NULL},
+	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json",
+	 "output format (default: text)", formats},
 	{.name = NULL},
 };
 
@@ -239,7 +239,7 @@ static int read_memory(const struct hx_invocation *inv, uint64_t *ret)
 		return hx_report_usage(inv->command->name, "--memory: %s", err.message);
 	if (*ret >= memory_max_least)
 		return HX_EXIT_OK;
-	return hx_report_usage(inv->command->name, "--memory: less than 1MiB holds no keys");
+	return hx_report_usage(inv->command->name, "--memory must be at least 1MiB");
 }
 
 /* --include applies to whichever of the two strategies takes paths, if one does. */
@@ -304,38 +304,37 @@ static int run_backtest(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "nothing was found to object to the strategy"},
-	{HX_EXIT_NO, "it is unsafe, incomplete or leaky, or not every line was judged"},
-	{HX_EXIT_DATA, "no line was an event"},
+	{HX_EXIT_OK, "no problem was found"},
+	{HX_EXIT_NO, "the strategy is unsafe, incomplete or leaky, or lines were skipped"},
+	{HX_EXIT_DATA, "no line is an event"},
 	{HX_EXIT_NO_INPUT, "the file could not be read"},
 	{0, NULL},
 };
 
 static const struct command_example examples[] = {
 	{"printf '{\"id\":1}\\n{\"id\":1}\\n{\"id\":2}\\n' | hapax backtest -s field:id",
-	 "what would have been dropped?"},
+	 "which events would be dropped?"},
 	{"printf '{\"id\":1}\\n{\"n\":2}\\n' | hapax backtest -s content --against field:id",
-	 "would another key decide otherwise?"},
+	 "would a different strategy decide differently?"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_backtest = {
 	.name = "backtest",
-	.summary = "try a key strategy on events that have been",
+	.summary = "test a key strategy on past events",
 	.usage = "--strategy S [--against S2] [OPTION]... [FILE|-]",
 	.description =
-		"Reads events, one JSON document in each line, and tells what a strategy would have\n"
-		"done to them: how many it would drop as duplicates, how many of these although\n"
-		"their payload is another one, how many keys there are, which parts were missing,\n"
-		"and what that means. Keys do not expire meanwhile, and nothing is stored. A line\n"
-		"that is no event is reported with its number and left out.\n"
+		"Reads events, one JSON document per line, and reports what a strategy would have done:\n"
+		"how many events it would drop as duplicates, how many of those despite a different\n"
+		"payload, the number of keys, missing parts, and a verdict. Keys do not expire and nothing\n"
+		"is stored. An invalid line is reported with its number and skipped.\n"
 		"\n"
-		"For each key, and for each payload, memory is needed: 60 to 150 bytes for both, so\n"
-		"that 1 GiB is enough for 7 million events of which none came twice, and twice as\n"
-		"much with --against. Where --memory does not suffice, what was read is judged.\n"
+		"Each key and payload needs 60 to 150 bytes of memory: 1 GiB is enough for 7 million\n"
+		"distinct events, and --against needs twice as much. If --memory is used up, the verdict\n"
+		"is for the events read so far.\n"
 		"\n"
-		"Options are those of 'hapax key' and apply to both strategies, --include to the one\n"
-		"that hashes the content. What --exclude names is no difference between payloads.\n",
+		"The options of 'hapax key' apply to both strategies; --include applies to the one that\n"
+		"hashes the content. Paths of --exclude do not count as a difference between payloads.\n",
 	.operands_max = 1,
 	.options = options,
 	.exits = exits,

@@ -58,53 +58,56 @@ static const char *const duplicate_choices[] = {"drop", "divert", "tag", NULL};
 static const char *const lapse_choices[] = {"retry", "park", NULL};
 
 static const struct hx_option options[] = {
-	{OPTION_FROM, "from", 0, HX_OPTION_TEXT, "URL", "where messages come from; see above",
-	 NULL},
-	{OPTION_TO, "to", 0, HX_OPTION_TEXT, "URL", "POST each as a CloudEvent to this service",
-	 NULL},
-	{OPTION_EXEC, "exec", 0, HX_OPTION_TEXT, "CMD", "run this by sh -c for each, data on stdin",
-	 NULL},
-	{OPTION_FORM, "form", 0, HX_OPTION_CHOICE, "binary|structured", "of the CloudEvent; binary",
-	 form_choices},
+	{OPTION_FROM, "from", 0, HX_OPTION_TEXT, "URL", "source of messages; see above", NULL},
+	{OPTION_TO, "to", 0, HX_OPTION_TEXT, "URL",
+	 "POST each message as a CloudEvent to this service", NULL},
+	{OPTION_EXEC, "exec", 0, HX_OPTION_TEXT, "CMD",
+	 "run CMD with sh -c per message, data on standard input", NULL},
+	{OPTION_FORM, "form", 0, HX_OPTION_CHOICE, "binary|structured",
+	 "form of the CloudEvent (default: binary)", form_choices},
 	{OPTION_STRATEGY, "strategy", 's', HX_OPTION_TEXT, "S",
-	 "what makes two messages the same; see 'hapax help key'", NULL},
-	{OPTION_INCLUDE, "include", 0, HX_OPTION_TEXT, "PATH", "content: only this; repeatable",
-	 NULL},
-	{OPTION_EXCLUDE, "exclude", 0, HX_OPTION_TEXT, "PATH", "what does not matter; repeatable",
-	 NULL},
+	 "key strategy; see 'hapax help key'", NULL},
+	{OPTION_INCLUDE, "include", 0, HX_OPTION_TEXT, "PATH",
+	 "content: hash only PATH; may be repeated", NULL},
+	{OPTION_EXCLUDE, "exclude", 0, HX_OPTION_TEXT, "PATH",
+	 "ignore PATH in the payload; may be repeated", NULL},
 	{OPTION_ON_MISSING, "on-missing", 0, HX_OPTION_CHOICE, "reject|pass|content",
-	 "what becomes of a message without a key; reject", missing_choices},
+	 "what to do with a message without a key (default: reject)", missing_choices},
 	{OPTION_TENANT_FROM, "tenant-from", 0, HX_OPTION_TEXT, "PATH",
-	 "where the message names its tenant", NULL},
+	 "take the tenant from PATH of the message", NULL},
 	{OPTION_GROUP_FROM, "group-from", 0, HX_OPTION_TEXT, "PATH",
-	 "where the message names its group", NULL},
-	{OPTION_PARALLEL, "parallel", 0, HX_OPTION_COUNT, "N", "worked on at once; 16", NULL},
-	{OPTION_PREFETCH, "prefetch", 0, HX_OPTION_COUNT, "N", "messages in hand; 256", NULL},
+	 "take the group from PATH of the message", NULL},
+	{OPTION_PARALLEL, "parallel", 0, HX_OPTION_COUNT, "N",
+	 "maximum runs in progress (default: 16)", NULL},
+	{OPTION_PREFETCH, "prefetch", 0, HX_OPTION_COUNT, "N",
+	 "maximum messages in memory (default: 256)", NULL},
 	{OPTION_ORDER, "order", 0, HX_OPTION_CHOICE, "key|partition|none",
-	 "which wait for each other; key", order_choices},
+	 "which messages run in order (default: key)", order_choices},
 	{OPTION_ATTEMPTS, "attempts", 0, HX_OPTION_COUNT, "N",
-	 "failed runs before it is a dead letter; 10", NULL},
+	 "failed runs before the message becomes a dead letter\n(default: 10)", NULL},
 	{OPTION_BACKOFF, "backoff", 0, HX_OPTION_TEXT, "D",
-	 "before the second attempt, then doubled; 200ms", NULL},
-	{OPTION_BACKOFF_MAX, "backoff-max", 0, HX_OPTION_TEXT, "D", "at most; 1m", NULL},
+	 "pause after the first failure; doubles (default: 200ms)", NULL},
+	{OPTION_BACKOFF_MAX, "backoff-max", 0, HX_OPTION_TEXT, "D", "maximum pause (default: 1m)",
+	 NULL},
 	{OPTION_DEAD_LETTER, "dead-letter", 0, HX_OPTION_TEXT, "NAME",
-	 "where dead letters go; TOPIC.dead; off: nowhere", NULL},
+	 "topic for dead letters, or off (default: TOPIC.dead)", NULL},
 	{OPTION_ON_DUPLICATE, "on-duplicate", 0, HX_OPTION_CHOICE, "drop|divert|tag",
-	 "what becomes of duplicates; drop; tag: handled as such", duplicate_choices},
-	{OPTION_DIVERT, "divert", 0, HX_OPTION_TEXT, "NAME", "where they go; TOPIC.duplicate",
-	 NULL},
-	{OPTION_LEASE, "lease", 0, HX_OPTION_TEXT, "D", "a claim holds as long, renewed; 30s",
-	 NULL},
-	{OPTION_TIMEOUT, "timeout", 0, HX_OPTION_TEXT, "D", "for one run; 15m", NULL},
+	 "what to do with duplicates (default: drop)", duplicate_choices},
+	{OPTION_DIVERT, "divert", 0, HX_OPTION_TEXT, "NAME",
+	 "topic for diverted duplicates (default: TOPIC.duplicate)", NULL},
+	{OPTION_LEASE, "lease", 0, HX_OPTION_TEXT, "D",
+	 "how long others wait if this one dies (default: 30s)", NULL},
+	{OPTION_TIMEOUT, "timeout", 0, HX_OPTION_TEXT, "D",
+	 "maximum time of one run (default: 15m)", NULL},
 	{OPTION_ON_LAPSE, "on-lapse", 0, HX_OPTION_CHOICE, "retry|park",
-	 "when nobody knows whether it ran; retry", lapse_choices},
-	{OPTION_DRAIN, "drain", 0, HX_OPTION_TEXT, "D", "TERM waits as long for what runs; 30s",
+	 "after an unknown outcome, run again or park (default: retry)", lapse_choices},
+	{OPTION_DRAIN, "drain", 0, HX_OPTION_TEXT, "D",
+	 "how long TERM waits for runs in progress (default: 30s)", NULL},
+	{OPTION_IDLE, "idle-exit", 0, HX_OPTION_TEXT, "D", "exit when no message has arrived for D",
 	 NULL},
-	{OPTION_IDLE, "idle-exit", 0, HX_OPTION_TEXT, "D", "end when nothing came for that long",
-	 NULL},
-	{OPTION_PROGRESS, "progress", 0, HX_OPTION_TEXT, "D", "-o json: figures as often; 10s",
-	 NULL},
-	{OPTION_VERBOSE, "verbose", 'v', HX_OPTION_FLAG, NULL, "say each duplicate, too", NULL},
+	{OPTION_PROGRESS, "progress", 0, HX_OPTION_TEXT, "D",
+	 "-o json: print statistics every D (default: 10s)", NULL},
+	{OPTION_VERBOSE, "verbose", 'v', HX_OPTION_FLAG, NULL, "report each duplicate", NULL},
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
 };
 
@@ -199,7 +202,8 @@ static int read_paths(const struct consume *consume, int id, const char **paths,
 			continue;
 		if (count == PATHS_MAX)
 			return hx_report_usage(
-				consume->inv->command->name, "more than %d paths", PATHS_MAX);
+				consume->inv->command->name, "too many paths: the limit is %d",
+				PATHS_MAX);
 		paths[count++] = given->values[i].text;
 	}
 	*ret_count = count;
@@ -248,15 +252,15 @@ static int read_options(struct consume *consume)
 	int code;
 
 	if (text_of(consume, OPTION_FROM) == NULL) {
-		(void)hx_report_usage(name, "--from URL was missing");
-		hx_report_hint("'hapax help consume' shows some");
+		(void)hx_report_usage(name, "missing option --from");
+		hx_report_hint("'hapax help consume' lists the forms of a source URL");
 		return HX_EXIT_USAGE;
 	}
 	to->to = text_of(consume, OPTION_TO);
 	if ((to->to != NULL) == (exec != NULL))
-		return hx_report_usage(name, "one of --to URL and --exec CMD is needed");
+		return hx_report_usage(name, "exactly one of --to URL and --exec CMD is required");
 	if (to->to != NULL && !hx_http_url_parse(to->to, &url, why))
-		return hx_report_usage(name, "--to: the URL %s", why);
+		return hx_report_usage(name, "--to: invalid URL: it %s", why);
 	if (exec != NULL) {
 		consume->argv[0] = "sh";
 		consume->argv[1] = "-c";
@@ -268,7 +272,7 @@ static int read_options(struct consume *consume)
 	to->prefetch = (size_t)number_of(consume, OPTION_PREFETCH);
 	to->order = (enum hapax_order)number_of(consume, OPTION_ORDER);
 	if (number_of(consume, OPTION_ATTEMPTS) > UINT32_MAX)
-		return hx_report_usage(name, "--attempts: that is for ever");
+		return hx_report_usage(name, "--attempts must be at most 4294967295");
 	to->attempts_max = (uint32_t)number_of(consume, OPTION_ATTEMPTS);
 	to->dead_letter = text_of(consume, OPTION_DEAD_LETTER);
 	to->on_duplicate = (enum hapax_on_duplicate)number_of(consume, OPTION_ON_DUPLICATE);
@@ -369,8 +373,11 @@ static bool has_begun(struct consume *consume, const struct hapax_consumer_stats
 	if (!consume->is_idle || stats->received > 0 || stats->rebalances > 0 || stats->lag >= 0 ||
 	    stats->failures == 0)
 		return true;
-	hx_report(consume->inv->command->name, "the broker was not reached");
-	hx_report_hint("is it there, and may this machine go there? %s", consume->from);
+	hx_report(consume->inv->command->name, "could not reach the broker within --idle-exit");
+	hx_report_hint(
+		"check that it is running and that this host can connect to "
+		"it: %s",
+		consume->from);
 	return false;
 }
 
@@ -407,7 +414,7 @@ static int run_consume(struct hx_invocation *inv)
 	int code;
 
 	if (consume == NULL) {
-		hx_report(inv->command->name, "out of memory");
+		hx_report(inv->command->name, "not enough memory");
 		return HX_EXIT_OS;
 	}
 	consume->inv = inv;
@@ -437,54 +444,56 @@ static int run_consume(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "TERM, INT or --idle-exit ended it, and all is settled"},
-	{HX_EXIT_STORE, "the broker was not reached before --idle-exit, or failed for good"},
+	{HX_EXIT_OK, "stopped by TERM, INT or --idle-exit"},
+	{HX_EXIT_STORE, "could not reach the broker or the store"},
 	{0, NULL},
 };
 
 static const struct command_example examples[] = {
 	{"hapax consume --from kafka://localhost/orders --to http://localhost:3000/orders",
-	 "each order to a service, once"},
+	 "pass each order to a service once"},
 	{"hapax consume --from 'kafka://localhost/orders?group=mail' --exec './send-mail'",
-	 "each to a command: its data on stdin, HAPAX_KEY and more in its environment"},
+	 "run a command per message: data on stdin, HAPAX_KEY in its environment"},
 	{"hapax consume --from amqp://localhost/orders --to http://localhost:3000/orders",
-	 "from a queue of RabbitMQ"},
+	 "consume a RabbitMQ queue"},
 	{"hapax consume --from 'redis://localhost/orders?group=shop' --exec ./ship",
-	 "from a stream of Redis"},
+	 "consume a Redis stream"},
 	{"hapax consume --from kafka://localhost/t --strategy field:data.order_id --exec cat",
-	 "what makes two orders the same is a field of theirs"},
+	 "use a field of the payload as the key"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_consume = {
 	.name = "consume",
-	.summary = "messages of a broker to a service or a command, each once",
+	.summary = "process each message of a queue, topic or stream once",
 	.usage = "--from URL (--to URL | --exec CMD) [OPTION]...",
 	.description =
-		"Takes messages and hands each to its handler, once, through crashes, rebalances and\n"
-		"replays. A message is acknowledged when its result is stored. A handler that answers\n"
-		"with 5xx or exits with another status than 0 is tried again, each time later; after\n"
-		"--attempts runs the message is a dead letter, with the reason in its headers. Other\n"
-		"4xx are kept as the result, and the message is a dead letter at once; so is one whose\n"
-		"key was seen with another payload, is parked, or cannot be made.\n"
+		"Passes each message to a handler: a service (--to) or a command (--exec). Acknowledges\n"
+		"the message after its result is stored. A message that is delivered again within the\n"
+		"TTL, after a crash, rebalance or offset reset, does not run again once it is done.\n"
 		"\n"
-		"URLs: kafka://HOST[:PORT]/TOPIC[,TOPIC]?group=G, amqp://HOST/[VHOST/]QUEUE,\n"
-		"redis://HOST/STREAM?group=G; user and password stand before HOST, as user:password@.\n"
+		"The handler's answer decides:\n"
+		"  2xx, exit status 0        done\n"
+		"  5xx, 3xx, 401, 403, 404, 408, 409, 421, 425, 429, other exit status, no connection\n"
+		"                            failed: retry with backoff; dead letter after --attempts\n"
+		"  other 4xx                 failed permanently: store the answer; dead letter at once\n"
+		"A message whose key is parked, mismatched or missing becomes a dead letter at once.\n"
+		"Sources: kafka://HOST[:PORT]/TOPIC[,TOPIC]?group=G, amqp://HOST/[VHOST/]QUEUE,\n"
+		"redis://HOST/STREAM?group=G; credentials go before HOST, as user:password@.\n"
 		"\n"
-		"Without --strategy two messages are the same if they are the same CloudEvent (source\n"
-		"and id); else by the first of the headers Idempotency-Key, Nats-Msg-Id,\n"
-		"x-deduplication-header, message-id, eventId and id; else if they stand at the same\n"
-		"offset, which finds redeliveries and nothing that a producer sent twice. A message\n"
-		"of RabbitMQ has no offset: without any of these it is a dead letter, unless\n"
-		"--on-missing says else.\n"
+		"Without --strategy, the key of a CloudEvent is its source and ID. The key of any other\n"
+		"message is the first of the headers Idempotency-Key, Nats-Msg-Id, x-deduplication-header,\n"
+		"message-id, eventId and id, or else its offset. The offset detects redeliveries, but not\n"
+		"messages that a producer sent twice. RabbitMQ messages have no offset: without one of\n"
+		"these headers they become dead letters, unless --on-missing is set.\n"
 		"\n"
-		"A URL of Kafka may say more: group=G (else hapax), start=latest for a new group,\n"
-		"instance=NAME for a static member, warm_up=10m for a store that was lost, held_max=\n"
-		"BYTES in hand, and properties of librdkafka, as security.protocol=SSL; 'man hapax'\n"
-		"lists them. A topic that begins with ^ is a pattern.\n"
+		"Options in a Kafka URL: group=G (default: hapax), start=latest for a new group,\n"
+		"instance=NAME for a static member, warm_up=10m for a lost store, held_max=BYTES for the\n"
+		"messages in memory, and librdkafka properties such as security.protocol=SSL; 'man hapax'\n"
+		"lists them. A topic that starts with ^ is a pattern.\n"
 		"\n"
-		"TERM finishes what runs and gives back the rest; a second one does not wait. Where\n"
-		"hapax serve runs, 'consumers' in its configuration do the same.\n",
+		"TERM finishes the runs in progress and returns the other messages; a second TERM exits\n"
+		"at once. 'consumers' in the configuration of 'hapax serve' do the same.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_TTL,
 	.options = options,
 	.exits = exits,

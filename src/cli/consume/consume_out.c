@@ -105,8 +105,9 @@ static void say(const struct hx_consume_out *out, const struct hapax_consumer_ev
 	case HAPAX_FACT_RETRY:
 		hx_report(
 			command,
-			"note: %.*s: attempt %" PRIu32 " failed, %s; next in %" PRId64 " ms", size,
-			place, event->attempt, event->why, event->delay_ms);
+			"note: %.*s: attempt %" PRIu32 " failed, %s; next attempt in %" PRId64
+			" ms",
+			size, place, event->attempt, event->why, event->delay_ms);
 		return;
 	case HAPAX_FACT_DEAD_LETTER:
 		hx_report(
@@ -116,20 +117,24 @@ static void say(const struct hx_consume_out *out, const struct hapax_consumer_ev
 	case HAPAX_FACT_UNDELIVERED:
 		if (event->delay_ms < 0)
 			hx_report(
-				command, "note: %.*s: not handed on: %s; it stays where it is",
+				command,
+				"note: %.*s: could not forward it: %s; it stays in the source",
 				size, place, event->why);
 		else if (event->delay_ms == 0)
 			hx_report(
-				command, "note: %.*s: not handed on: %s", size, place, event->why);
+				command, "note: %.*s: could not forward it: %s", size, place,
+				event->why);
 		else
 			hx_report(
-				command, "note: %.*s: not handed on: %s; next in %" PRId64 " ms",
+				command,
+				"note: %.*s: could not forward it: %s; next attempt in %" PRId64
+				" ms",
 				size, place, event->why, event->delay_ms);
 		return;
 	case HAPAX_FACT_STORE_AWAY:
-		hx_report(command, "note: the store takes nothing (%s); waiting", event->why);
+		hx_report(command, "note: the store is unavailable (%s); waiting", event->why);
 		return;
-	case HAPAX_FACT_STORE_BACK: hx_report(command, "note: the store is back"); return;
+	case HAPAX_FACT_STORE_BACK: hx_report(command, "note: the store is available"); return;
 	case HAPAX_FACT_SOURCE_FAILED:
 	case HAPAX_FACT_WARM_UP: hx_report(command, "note: %s", event->why); return;
 	case HAPAX_FACT_UNPROTECTED:

@@ -61,15 +61,16 @@ static int read_set(struct hx_invocation *inv, const char *text, struct sets *se
 	char *name = sets->names[sets->count];
 
 	if (sets->count == SET_MAX)
-		return hx_report_usage(inv->command->name, "--set was given too often");
+		return hx_report_usage(
+			inv->command->name, "too many --set options: the limit is 64");
 	if (equals == NULL || equals == text || equals - text >= HX_CONFIG_SETTING_SIZE)
 		return hx_report_usage(
-			inv->command->name, "--set: '%s' was not of the form SETTING=VALUE", text);
+			inv->command->name, "--set: '%s' is not SETTING=VALUE", text);
 	memcpy(name, text, (size_t)(equals - text));
 	name[equals - text] = '\0';
 	if (!hx_config_has_setting(name)) {
-		(void)hx_report_usage(inv->command->name, "--set: there is no setting '%s'", name);
-		hx_report_hint("'hapax config dump' shows all that there are");
+		(void)hx_report_usage(inv->command->name, "--set: unknown setting '%s'", name);
+		hx_report_hint("'hapax config dump' lists every setting");
 		return HX_EXIT_USAGE;
 	}
 	sets->options[sets->count++] =
@@ -159,7 +160,7 @@ static void note_variables(struct hx_invocation *inv)
 		name[size] = '\0';
 		if (!hx_config_knows_variable(name, near) && near[0] != '\0')
 			hx_report(
-				inv->command->name, "note: %s is no setting (did you mean %s?)",
+				inv->command->name, "note: %s is not a setting (did you mean %s?)",
 				name, near);
 	}
 }
@@ -173,9 +174,9 @@ static void note_cookies(struct hx_invocation *inv, const struct hx_config *conf
 		if (strcmp(route->credential, "auto") == 0 && route->credential_cookie_count == 0)
 			hx_report(
 				inv->command->name,
-				"note: route '%s': cookies do not identify clients: a key with "
-				"cookies only gets 400, and clients that differ in a cookie only "
-				"share keys; name session cookies in credential_cookies",
+				"note: route '%s': cookies do not identify clients: clients that "
+				"differ only in a cookie share keys; name session cookies in "
+				"credential_cookies",
 				route->name);
 	}
 }
@@ -188,8 +189,8 @@ static void note_leases(struct hx_invocation *inv, const struct hx_config *confi
 	for (size_t row = 0; hx_config_short_lease(config, &row, &at);)
 		hx_report(
 			inv->command->name,
-			"warning: %s '%s': lease (%lld ms) is below store.timeout (%lld ms): a claim "
-			"that a slow store answers may be over, and is asked for again",
+			"warning: %s '%s': lease (%lld ms) is below store.timeout "
+			"(%lld ms): a slow store may answer after the lease has lapsed",
 			at.what, at.name, (long long)at.lease_ms,
 			(long long)config->store.timeout_ms);
 }
@@ -210,7 +211,7 @@ static int check_tls(const struct hx_config *config)
 			continue;
 		if (hx_tls_server_context_new(&files, &context, &err) != HAPAX_OK) {
 			hx_report_line(
-				"tls of listen.%s: %s", hx_config_tls_name(index), err.message);
+				"listen.%s: TLS: %s", hx_config_tls_name(index), err.message);
 			code = HX_EXIT_CONFIG;
 		}
 		hx_tls_context_free(context);
@@ -254,7 +255,7 @@ static int write_text(struct hx_invocation *inv, enum hapax_status status, struc
 	hx_buf_done(text);
 	if (status == HAPAX_OK)
 		return HX_EXIT_OK;
-	hx_report(inv->command->name, "there was no memory for the text");
+	hx_report(inv->command->name, "not enough memory");
 	return HX_EXIT_OS;
 }
 
@@ -359,11 +360,13 @@ static const struct command_action actions[] = {
 };
 
 static const struct command_example examples[] = {
-	{"hapax config check", "before a restart or a reload"},
-	{"hapax config dump -o json", "what file, environment and defaults come to"},
-	{"hapax config dump --set listen.admin=off", "and what an option would change"},
-	{"hapax config schema > hapax.schema.json", "for editors that complete YAML"},
-	{"hapax config token --name billing --role write", "a bearer token, and its row"},
+	{"hapax config check", "check the configuration before a reload"},
+	{"hapax config dump -o json", "print the effective settings"},
+	{"hapax config dump --set listen.admin=off", "print them with one setting overridden"},
+	{"hapax config schema > hapax.schema.json",
+	 "create a schema for editors that complete YAML"},
+	{"hapax config token --name billing --role write",
+	 "create an API token and its row for the configuration"},
 	{NULL, NULL},
 };
 

@@ -32,10 +32,11 @@ enum {
 
 static const struct hx_option options[] = {
 	{OPTION_LISTEN, "listen", 0, HX_OPTION_TEXT, "ADDR",
-	 "host:port or unix:PATH; port 0 takes a free one", NULL},
-	{OPTION_DELAY, "delay", 0, HX_OPTION_TEXT, "T", "answer each request after T", NULL},
+	 "HOST:PORT or unix:PATH; port 0 picks a free port", NULL},
+	{OPTION_DELAY, "delay", 0, HX_OPTION_TEXT, "T",
+	 "answer each request after T (at most 1h; default: at once)", NULL},
 	{OPTION_FAIL_FIRST, "fail-first", 0, HX_OPTION_COUNT, "N",
-	 "answer the first N with status 500", NULL},
+	 "answer the first N requests with status 500", NULL},
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
 };
 
@@ -245,19 +246,19 @@ static int read_options(
 	struct hapax_error err;
 
 	if (listen == NULL)
-		return hx_report_usage(inv->command->name, "--listen ADDR was missing");
+		return hx_report_usage(inv->command->name, "missing option --listen");
 	if (hx_endpoint_parse(hapax_bytes_from_text(listen->text), -1, &endpoint, &err) != HAPAX_OK)
 		return hx_report_usage(inv->command->name, "--listen: %s", err.message);
 	if (!hx_endpoint_address(&endpoint, ret_address))
 		return hx_report_usage(
-			inv->command->name, "--listen: '%s' is not an address in digits",
+			inv->command->name, "--listen: '%s' is not a numeric address",
 			endpoint.host);
 	if (delay != NULL &&
 	    hx_duration_parse(hapax_bytes_from_text(delay->text), &upstream->delay_ms, &err) !=
 		    HAPAX_OK)
 		return hx_report_usage(inv->command->name, "--delay: %s", err.message);
 	if (upstream->delay_ms > DELAY_MS_MAX)
-		return hx_report_usage(inv->command->name, "--delay: more than an hour");
+		return hx_report_usage(inv->command->name, "--delay must be at most 1h");
 	if (fail_first != NULL)
 		upstream->fail_first = (uint64_t)fail_first->number;
 	return HX_EXIT_OK;
@@ -316,7 +317,7 @@ static int run_demo_upstream(struct hx_invocation *inv)
 	int code;
 
 	if (upstream == NULL) {
-		hx_report(inv->command->name, "out of memory");
+		hx_report(inv->command->name, "not enough memory");
 		return HX_EXIT_OS;
 	}
 	code = read_options(inv, upstream, &address);
@@ -327,25 +328,25 @@ static int run_demo_upstream(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "TERM or INT ended it"},
+	{HX_EXIT_OK, "stopped by TERM or INT"},
 	{0, NULL},
 };
 
 static const struct command_example examples[] = {
-	{"hapax demo-upstream --listen 127.0.0.1:0", "on a free port"},
-	{"hapax demo-upstream --listen 127.0.0.1:0 --delay 2s", "as slow as a real one"},
+	{"hapax demo-upstream --listen 127.0.0.1:0", "listen on a free port"},
+	{"hapax demo-upstream --listen 127.0.0.1:0 --delay 2s", "answer slowly"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_demo_upstream = {
 	.name = "demo-upstream",
-	.summary = "a service that counts what it is sent, to try hapax with",
+	.summary = "start a demo service that counts the requests it receives",
 	.usage = "--listen ADDR [OPTION]...",
 	.description =
-		"Answers every POST with 200 and counts it. GET /count gives received (POSTs),\n"
-		"executed (those answered with 200) and keys (how many were different: by ce-source\n"
-		"and ce-id, else by Idempotency-Key, else by their body). When executed and keys are\n"
-		"the same, nothing ran twice. The address stands on standard error when it is ready.\n",
+		"Answers every POST with 200 and counts it. GET /count returns three numbers: received\n"
+		"(all POSTs), executed (POSTs answered with 200) and keys (distinct requests, by\n"
+		"ce-source and ce-id, by Idempotency-Key, or by body). If executed equals keys, no\n"
+		"request ran twice. The address is printed to standard error when the service is ready.\n",
 	.options = options,
 	.exits = exits,
 	.examples = examples,

@@ -33,19 +33,22 @@ enum {
 enum { FAULTS_SIZE_MAX = 64 * 1024 };
 
 static const struct hx_option options[] = {
-	{OPTION_CONFIG, "config", 'c', HX_OPTION_TEXT, "FILE", "YAML; HUP reads it again", NULL},
-	{OPTION_STORE, "store", 0, HX_OPTION_TEXT, "URL", "where records are kept", NULL},
-	{OPTION_GATEWAY, "gateway", 0, HX_OPTION_TEXT, "ADDR", "where events come in; off: nowhere",
-	 NULL},
+	{OPTION_CONFIG, "config", 'c', HX_OPTION_TEXT, "FILE",
+	 "configuration file, in YAML; HUP reloads it", NULL},
+	{OPTION_STORE, "store", 0, HX_OPTION_TEXT, "URL",
+	 "store of the records (default: file: in the state directory)", NULL},
+	{OPTION_GATEWAY, "gateway", 0, HX_OPTION_TEXT, "ADDR",
+	 "listener for events; off disables it (default: 127.0.0.1:8080)", NULL},
 	{OPTION_PROXY, "proxy", 0, HX_OPTION_TEXT, "ADDR",
-	 "where requests with an Idempotency-Key come in", NULL},
-	{OPTION_RESP, "resp", 0, HX_OPTION_TEXT, "ADDR", "where clients of Redis come in", NULL},
+	 "listener for requests with an Idempotency-Key (default: off)", NULL},
+	{OPTION_RESP, "resp", 0, HX_OPTION_TEXT, "ADDR",
+	 "listener for Redis clients (default: off)", NULL},
 	{OPTION_ADMIN, "admin", 0, HX_OPTION_TEXT, "ADDR",
-	 "metrics, health and the API; off: nowhere", NULL},
+	 "listener for metrics, health, API (default: 127.0.0.1:8099)", NULL},
 	{OPTION_UPSTREAM, "upstream", 0, HX_OPTION_TEXT, "URL",
-	 "where events and requests go, once", NULL},
-	{OPTION_LOOPS, "loops", 0, HX_OPTION_COUNT, "N",
-	 "threads; one for each processor by default", NULL},
+	 "service that receives events and requests", NULL},
+	{OPTION_LOOPS, "loops", 0, HX_OPTION_COUNT, "N", "threads (default: one per processor)",
+	 NULL},
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
 };
 
@@ -107,16 +110,15 @@ static int serve(struct hx_invocation *inv, const struct hx_config_source *sourc
 		return code;
 	if (config->gateway.route_count == 0 && !config->listen.gateway.is_off) {
 		hx_config_release(config);
-		(void)hx_report_usage(inv->command->name, "there is nowhere to send events");
-		hx_report_hint(
-			"--upstream URL, or upstream and routes in the configuration, say where; "
-			"--gateway off if there are none");
+		(void)hx_report_usage(inv->command->name, "no upstream for the gateway");
+		hx_report_hint("set --upstream URL or a route, or disable the gateway with "
+			       "--gateway off");
 		return HX_EXIT_USAGE;
 	}
 	if (config->proxy.route_count == 0 && !config->listen.proxy.is_off) {
 		hx_config_release(config);
-		(void)hx_report_usage(inv->command->name, "there is nowhere to send requests");
-		hx_report_hint("--upstream URL, or routes of the proxy, say where");
+		(void)hx_report_usage(inv->command->name, "no upstream for the proxy");
+		hx_report_hint("set --upstream URL or a proxy route");
 		return HX_EXIT_USAGE;
 	}
 	switch (hx_serve_run(config, source, &err)) {
@@ -152,38 +154,36 @@ static int run_serve(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "TERM or INT ended it"},
-	{HX_EXIT_STORE, "a door or the store could not be opened"},
-	{HX_EXIT_IO, "the store failed: what is in it is found out at the next start"},
-	{HX_EXIT_CONFIG, "the configuration is not right"},
+	{HX_EXIT_OK, "stopped by TERM or INT"},
+	{HX_EXIT_STORE, "could not open the store or a listener"},
+	{HX_EXIT_IO, "the store failed; the next start recovers it"},
+	{HX_EXIT_CONFIG, "invalid configuration"},
 	{0, NULL},
 };
 
 static const struct command_example examples[] = {
 	{"hapax serve --upstream http://127.0.0.1:9000 --gateway 127.0.0.1:0 --admin off",
-	 "once, in front of a service"},
+	 "forward each event to a service once"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_serve = {
 	.name = "serve",
-	.summary = "put exactly-once in front of a service",
+	.summary = "start the daemon: gateway, API proxy, Redis protocol, HTTP API",
 	.usage = "[--upstream URL] [OPTION]...",
 	.description =
-		"Takes CloudEvents by HTTP and passes each on once: whoever sends one again gets the\n"
-		"reply of the first time, or 409 while that is still on its way. An upstream that\n"
-		"fails (5xx, no connection) has the event come again; one whose answer is lost runs\n"
-		"again or is parked, as on_lapse says.\n"
+		"The gateway (--gateway) accepts CloudEvents over HTTP and forwards each one to the\n"
+		"upstream once. A duplicate gets the stored response, or 409 while the first one is in\n"
+		"progress. If the upstream fails (5xx, no connection), the next delivery runs. If the\n"
+		"response is lost, on_lapse decides: run again or park.\n"
 		"\n"
-		"With --proxy it does the same for any HTTP API whose clients send an Idempotency-Key:\n"
-		"a POST or PATCH that comes again gets the response of the first time. All other\n"
-		"requests pass.\n"
+		"The proxy (--proxy) does the same for any HTTP API whose clients send an\n"
+		"Idempotency-Key with POST or PATCH. Other requests pass through.\n"
 		"\n"
-		"ADDR is host:port or unix:PATH, with port 0 a free one; the log line \"ready\" names\n"
-		"them. TERM and INT end it when what it has begun is done, a second one at once; HUP\n"
-		"reads the configuration again, USR2 logs how it stands, and USR1, which is sent to\n"
-		"reopen logs, changes nothing: the log is standard error. Events are kept in file:DIR\n"
-		"by default, which one process has at a time.\n",
+		"ADDR is HOST:PORT or unix:PATH; port 0 picks a free port, and the log line \"ready\" names\n"
+		"it. TERM and INT stop the daemon after the requests in progress; a second signal stops\n"
+		"it at once. HUP reloads the configuration, USR2 logs the state. USR1 has no effect: the\n"
+		"log goes to standard error. The default store is file:DIR, which has one owner.\n",
 	.options = options,
 	.exits = exits,
 	.examples = examples,

@@ -37,7 +37,7 @@ static int check(
 	char why[HX_SETTING_WHY_SIZE];
 
 	if (text[0] == '\0')
-		return hx_report_usage(inv->command->name, "%s: it is empty", option);
+		return hx_report_usage(inv->command->name, "%s must not be empty", option);
 	if (!fn(text, why))
 		return hx_report_usage(inv->command->name, "%s: '%s' %s", option, text, why);
 	return HX_EXIT_OK;
@@ -58,12 +58,9 @@ static void write_yaml(
 {
 	hx_out_printf(
 		out,
-		"# For whoever calls. It is kept nowhere, and cannot be shown again.\n"
-		"token: %s\n"
-		"# For the configuration, as it stands. The token cannot be found from it.\n"
-		"auth:\n"
-		"  tokens:\n"
-		"    - name: ",
+		"# For the client. It is not stored anywhere and cannot be shown "
+		"again.\ntoken: %s\n# For the configuration file. It contains a "
+		"hash, not the API token.\nauth:\n  tokens:\n    - name: ",
 		token);
 	write_quoted(out, name);
 	hx_out_printf(out, "\n      hash: sha256:%s\n      role: %s\n", digits, role);

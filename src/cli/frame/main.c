@@ -33,7 +33,7 @@ static int guard_descriptors(void)
 
 	if (is_closed(STDOUT_FILENO)) {
 		if (!is_closed(STDERR_FILENO))
-			hx_report(NULL, "standard output is closed; nothing was done");
+			hx_report(NULL, "standard output is closed; nothing changed");
 		return HX_EXIT_IO;
 	}
 	for (size_t i = 0; i < HX_COUNT(others); i++) {
@@ -54,7 +54,7 @@ static int run_option(const char *option)
 		return hx_command_run(&hx_cmd_help, 0, no_arguments);
 	if (strcmp(option, "-V") == 0 || strcmp(option, "--version") == 0)
 		return hx_command_run(&hx_cmd_version, 0, no_arguments);
-	(void)hx_report_usage(NULL, "'%s' stands before the command", option);
+	(void)hx_report_usage(NULL, "unexpected option '%s' before the command", option);
 	hx_report_hint("options follow the command: hapax check KEY --ttl 1h");
 	return HX_EXIT_USAGE;
 }

@@ -102,7 +102,7 @@ static int read_count(const struct parser *parser, struct hx_option_value *value
 			value->text);
 	if (value->number == 0)
 		return hx_report_usage(
-			parser->command, "--%s: 0 is not allowed", value->option->name);
+			parser->command, "--%s must be at least 1", value->option->name);
 	return HX_EXIT_OK;
 }
 
@@ -115,7 +115,7 @@ static int option_keep(
 
 	if (options->count == HX_OPTION_VALUES_MAX)
 		return hx_report_usage(
-			parser->command, "more than %d options were given", HX_OPTION_VALUES_MAX);
+			parser->command, "too many options: the limit is %d", HX_OPTION_VALUES_MAX);
 	value = &options->values[options->count++];
 	*value = (struct hx_option_value){.option = option, .text = text};
 	switch (option->kind) {

@@ -66,13 +66,12 @@ static int default_store_url(const char *command, char out[HX_STORE_URL_SIZE])
 			default_store_path);
 	} else {
 		(void)hx_report_usage(
-			command,
-			"neither XDG_STATE_HOME nor HOME is set, so there is no default store");
-		hx_report_hint("--store URL or HAPAX_STORE names one");
+			command, "no default store: neither XDG_STATE_HOME nor HOME is set");
+		hx_report_hint("choose a store with --store or HAPAX_STORE");
 		return HX_EXIT_USAGE;
 	}
 	if (size < 0 || size >= HX_STORE_URL_SIZE)
-		return hx_report_usage(command, "the path of the default store was too long");
+		return hx_report_usage(command, "path of the default store is too long");
 	return HX_EXIT_OK;
 }
 
@@ -92,8 +91,7 @@ static int choose_store(struct hx_invocation *inv, const char **ret_url)
 	const char *server_url = server != NULL ? server->text : NULL;
 
 	if (store != NULL && server != NULL)
-		return hx_report_usage(
-			command, "--store and --server are two places for one thing");
+		return hx_report_usage(command, "cannot use --store together with --server");
 	if (store != NULL) {
 		*ret_url = store->text;
 		return HX_EXIT_OK;
@@ -103,15 +101,14 @@ static int choose_store(struct hx_invocation *inv, const char **ret_url)
 		server_url = hx_environment("HAPAX_SERVER");
 		if (*ret_url != NULL && server_url != NULL)
 			return hx_report_usage(
-				command,
-				"HAPAX_STORE and HAPAX_SERVER are two places for one thing");
+				command, "cannot use HAPAX_STORE together with HAPAX_SERVER");
 	}
 	if (server_url != NULL && !is_server_url(server_url)) {
 		/* The URL is not shown: another kind of URL may hold a password. */
 		(void)hx_report_usage(
 			command, "%s is not the URL of a daemon",
 			server != NULL ? "--server" : "HAPAX_SERVER");
-		hx_report_hint("it is written http://HOST:8099, https://HOST or http+unix:PATH");
+		hx_report_hint("use http://HOST:8099, https://HOST or http+unix:PATH");
 		return HX_EXIT_USAGE;
 	}
 	if (server_url != NULL)
@@ -146,7 +143,7 @@ static int add_auth_file(struct hx_invocation *inv, bool is_operand)
 	if (hx_buf_printf(&text, "%cauth_file=", strchr(url, '?') != NULL ? '&' : '?') !=
 		    HAPAX_OK ||
 	    hx_percent_encode(&text, hapax_bytes_from_text(path)) != HAPAX_OK)
-		code = hx_report_usage(inv->command->name, "the path of the token is too long");
+		code = hx_report_usage(inv->command->name, "--auth-file: path is too long");
 	else
 		memcpy(url + size, text.data, text.size);
 	if (code == HX_EXIT_OK)
@@ -167,7 +164,7 @@ static int read_store(struct hx_invocation *inv)
 		return default_store_url(inv->command->name, inv->settings.store_url);
 	if (strlen(url) >= sizeof(inv->settings.store_url))
 		return hx_report_usage(
-			inv->command->name, "the store's URL was longer than %zu bytes",
+			inv->command->name, "store URL is too long: the limit is %zu bytes",
 			sizeof(inv->settings.store_url) - 1);
 	memcpy(inv->settings.store_url, url, strlen(url) + 1);
 	return add_auth_file(inv, false);
@@ -189,8 +186,8 @@ static int read_scope(struct hx_invocation *inv)
 
 static int refuse_zero(const char *command, const char *source)
 {
-	(void)hx_report_usage(command, "%s: a TTL of 0 is not allowed", source);
-	hx_report_hint("'hapax forget KEY' removes a record");
+	(void)hx_report_usage(command, "%s must be greater than 0", source);
+	hx_report_hint("'hapax forget KEY' deletes a record");
 	return HX_EXIT_USAGE;
 }
 
@@ -206,17 +203,20 @@ static int parse_ttl(const char *command, const char *source, const char *text, 
 	if (text[0] != '\0' && text[strspn(text, "0")] == '\0')
 		return refuse_zero(command, source);
 	if (text[0] == '-')
-		return hx_report_usage(command, "%s: '%s' is below 0", source, text);
+		return hx_report_usage(
+			command, "%s must be greater than 0, not '%s'", source, text);
 	if (hx_duration_parse(hapax_bytes_from_text(text), ret_ms, &err) != HAPAX_OK) {
 		(void)hx_report_usage(command, "%s: %s", source, err.message);
-		hx_report_hint("durations are written 100ms, 90s, 5m, 24h, 7d, 1h30m, or forever");
+		hx_report_hint("use a duration such as 100ms, 90s, 5m, 24h, 7d or 1h30m, or "
+			       "'forever'");
 		return HX_EXIT_USAGE;
 	}
 	if (*ret_ms == 0)
 		return refuse_zero(command, source);
 	if (*ret_ms > HX_TTL_MS_MAX) {
-		(void)hx_report_usage(command, "%s: '%s' is more than 100 years", source, text);
-		hx_report_hint("'forever' keeps a record without end");
+		(void)hx_report_usage(
+			command, "%s: '%s' is too long: the limit is 100 years", source, text);
+		hx_report_hint("use 'forever' for a key that never expires");
 		return HX_EXIT_USAGE;
 	}
 	return HX_EXIT_OK;
@@ -263,14 +263,15 @@ static void note_unused(const struct hx_invocation *inv)
 	if (!(flags & COMMAND_SCOPE) && hx_options_get(&inv->options, HX_OPTION_SCOPE) != NULL)
 		hx_report(
 			inv->command->name,
-			"note: --scope changes nothing here: all scopes are meant");
+			"note: --scope has no effect: this command uses all scopes");
 	if (!(flags & COMMAND_TTL) && hx_options_get(&inv->options, HX_OPTION_TTL) != NULL)
 		hx_report(
-			inv->command->name, "note: --ttl changes nothing here: no record is made");
+			inv->command->name,
+			"note: --ttl has no effect: this command creates no record");
 	if (hx_options_get(&inv->options, HX_OPTION_AUTH_FILE) != NULL && !uses_server(inv))
 		hx_report(
 			inv->command->name,
-			"note: --auth-file changes nothing here: the store is no daemon");
+			"note: --auth-file has no effect: the store is not a daemon");
 }
 
 int hx_settings_read(struct hx_invocation *inv)
@@ -401,7 +402,8 @@ int hx_settings_open(struct hx_invocation *inv, enum hx_open mode, struct hapax_
 	if (strcmp(hapax_store_name(*ret_store), "memory") == 0)
 		hx_report(
 			inv->command->name,
-			"note: memory: ends with this command, nothing is remembered");
+			"note: a memory: store ends with this command; nothing is "
+			"remembered");
 	return HX_EXIT_OK;
 }
 
@@ -415,7 +417,7 @@ int hx_settings_open_url(
 	if (url != NULL) {
 		if (strlen(url) >= sizeof(settings->store_url))
 			return hx_report_usage(
-				inv->command->name, "the store's URL was longer than %zu bytes",
+				inv->command->name, "store URL is too long: the limit is %zu bytes",
 				sizeof(settings->store_url) - 1);
 		memcpy(settings->store_url, url, strlen(url) + 1);
 		settings->store_is_default = false;

@@ -17,14 +17,15 @@ int hx_duration_text_read(
 
 	if (hx_duration_parse(hapax_bytes_from_text(text), &ms, &err) != HAPAX_OK) {
 		(void)hx_report_usage(command, "%s: %s", what, err.message);
-		hx_report_hint("durations are written 100ms, 90s, 5m, 24h, 7d, 1h30m");
+		hx_report_hint("use a duration such as 100ms, 90s, 5m, 24h, 7d or 1h30m");
 		return HX_EXIT_USAGE;
 	}
 	if (ms == 0)
-		return hx_report_usage(command, "%s: 0 is not allowed", what);
+		return hx_report_usage(command, "%s must be greater than 0", what);
 	if (ms > ms_max) {
 		hx_duration_format(ms_max, longest);
-		return hx_report_usage(command, "%s: '%s' is more than %s", what, text, longest);
+		return hx_report_usage(
+			command, "%s: '%s' is too long: the limit is %s", what, text, longest);
 	}
 	*ret_ms = ms;
 	return HX_EXIT_OK;

@@ -66,12 +66,13 @@ static enum hapax_status add_field(
 	if (!is_scalar(node)) {
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"'%.*s' was an object or array; it must be a plain value",
+			"'%.*s' must be a string, number or boolean, not an object or "
+			"array",
 			(int)(name.size < 64 ? name.size : 64), (const char *)name.data);
 	}
 	if (*count == HX_EVENT_FIELDS_MAX) {
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the event had more than %d fields",
+			err, HAPAX_ERR_INVALID, 0, "too many fields in the event: the limit is %d",
 			HX_EVENT_FIELDS_MAX);
 	}
 	fields[*count].name = name;
@@ -97,7 +98,8 @@ static enum hapax_status add_fields(
 	enum hapax_status status = HAPAX_OK;
 
 	if (object->token.type != HX_JSON_OBJECT)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "attr, header and meta are objects");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "attr, header and meta must be objects");
 	for (uint32_t i = object->child; status == HAPAX_OK && i != 0; i = tree->nodes[i].next)
 		status = add_field(reader, tree, &tree->nodes[i], fields, count, err);
 	return status;
@@ -148,11 +150,11 @@ static enum hapax_status set_base64(
 	if (node->token.type != HX_JSON_STRING || event->data.data != NULL) {
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"'data_base64' was no string, or stood beside 'data'");
+			"'data_base64' must be a string, without 'data' next to it");
 	}
 	text = decode(reader, hx_json_node_string(tree, node));
 	if (!decode_base64(data, &text.size))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "'data_base64' was not base64");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "'data_base64' is not valid base64");
 	event->data = hx_bytes(data, text.size);
 	event->data_kind = HAPAX_DATA_BYTES;
 	return HAPAX_OK;
@@ -235,12 +237,12 @@ static enum hapax_status read_member(
 		if (node->token.type == HX_JSON_STRING &&
 		    hx_date_parse(decode(reader, hx_json_node_string(tree, node)), &event->time_ms))
 			return HAPAX_OK;
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "'time' was not a time as in RFC 3339");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "'time' is not an RFC 3339 time");
 	}
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"an envelope had a member other than data, attr, header, meta and time");
+		"unknown member in the envelope: use data, attr, header, meta "
+		"and time");
 }
 
 static enum hapax_status read_envelope(
@@ -288,12 +290,12 @@ enum hapax_status hx_event_reader_read(
 		return status;
 	assert(tree.count >= 1);
 	if (tree.nodes[0].token.type != HX_JSON_OBJECT)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the event was not an object");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the event must be a JSON object");
 	/* Values are never longer than their encoded form; data may be decoded twice. */
 	hx_buf_clear(&reader->values);
 	status = hx_buf_reserve(&reader->values, 2 * text.size + 1);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "memory ran out");
+		return hx_error_set(err, status, 0, "not enough memory");
 	if (reader->form == HX_EVENT_CLOUDEVENTS)
 		status = read_cloudevent(reader, &tree, &event, err);
 	else

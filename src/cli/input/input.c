@@ -20,17 +20,18 @@ static int failed(const struct hx_input *input, int os_errno)
 {
 	struct hapax_error err;
 
-	(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, os_errno, "'%s' was not read", input->name);
+	(void)hx_error_set(
+		&err, HAPAX_ERR_UNAVAILABLE, os_errno, "could not read '%s'", input->name);
 	hx_report(input->command, "%s", err.message);
 	if (os_errno == ESPIPE)
-		hx_report_hint("a pipe is read from standard input: give - as the file");
+		hx_report_hint("to read a pipe, use - as the file");
 	return HX_EXIT_NO_INPUT;
 }
 
 static int too_large(const struct hx_input *input)
 {
 	hx_report(
-		input->command, "'%s': more than %d MiB at once", input->name,
+		input->command, "'%s' is too large: the limit is %d MiB", input->name,
 		HX_INPUT_SIZE_MAX / (1024 * 1024));
 	return HX_EXIT_DATA;
 }

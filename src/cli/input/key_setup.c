@@ -57,7 +57,7 @@ const char *hx_key_setup_strategy(const struct hx_invocation *inv)
 
 	if (text != NULL)
 		return text;
-	(void)hx_report_usage(inv->command->name, "--strategy was missing");
+	(void)hx_report_usage(inv->command->name, "missing option --strategy");
 	hx_report_hint("'hapax help key' lists the strategies");
 	return NULL;
 }
@@ -88,7 +88,8 @@ int hx_key_setup(
 	options.group = text_of(inv, HX_KEY_OPTION_GROUP);
 	options.group_from = text_of(inv, HX_KEY_OPTION_GROUP_FROM);
 	if (too_many)
-		return hx_report_usage(inv->command->name, "more than %d paths", PATHS_MAX);
+		return hx_report_usage(
+			inv->command->name, "too many paths: the limit is %d", PATHS_MAX);
 	if (hapax_key_strategy_new(text, &options, ret, &err) == HAPAX_OK)
 		return HX_EXIT_OK;
 	if (err.status == HAPAX_ERR_INVALID)

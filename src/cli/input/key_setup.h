@@ -34,24 +34,24 @@ extern const char *const hx_event_form_choices[];
 /* clang-format off */
 #define HX_KEY_OPTION_ROWS \
 	{HX_KEY_OPTION_STRATEGY, "strategy", 's', HX_OPTION_TEXT, "S", \
-	 "what makes two events the same", NULL}, \
+	 "key strategy; see 'hapax help key'", NULL}, \
 	{HX_KEY_OPTION_INCLUDE, "include", 0, HX_OPTION_TEXT, "PATH", \
-	 "content: only this; may be repeated", NULL}, \
+	 "content: hash only PATH; may be repeated", NULL}, \
 	{HX_KEY_OPTION_EXCLUDE, "exclude", 0, HX_OPTION_TEXT, "PATH", \
-	 "what does not matter; may be repeated", NULL}, \
+	 "ignore PATH in the payload; may be repeated", NULL}, \
 	{HX_KEY_OPTION_CANONICAL, "canonical", 0, HX_OPTION_CHOICE, "lossless|python", \
-	 "content: how the hashed text is written", hx_canonical_choices}, \
+	 "content: form of the hashed text (default: lossless)", hx_canonical_choices}, \
 	{HX_KEY_OPTION_ON_MISSING, "on-missing", 0, HX_OPTION_CHOICE, "reject|pass|content", \
-	 "what becomes of an event without a key", hx_on_missing_choices}, \
+	 "what to do with an event without a key (default: reject)", hx_on_missing_choices}, \
 	{HX_KEY_OPTION_INPUT, "input", 0, HX_OPTION_CHOICE, "document|cloudevents|envelope", \
-	 "what the JSON is; in a document paths begin at its top", hx_event_form_choices}, \
+	 "form of the JSON input (default: document)", hx_event_form_choices}, \
 	{HX_KEY_OPTION_TENANT, "tenant", 0, HX_OPTION_TEXT, "T", \
-	 "the tenant; with --tenant-from, of events that name none", NULL}, \
+	 "tenant; with --tenant-from, of events without one", NULL}, \
 	{HX_KEY_OPTION_TENANT_FROM, "tenant-from", 0, HX_OPTION_TEXT, "PATH", \
-	 "where the event names its tenant", NULL}, \
-	{HX_KEY_OPTION_GROUP, "group", 0, HX_OPTION_TEXT, "G", "the group, likewise", NULL}, \
+	 "take the tenant from PATH of the event", NULL}, \
+	{HX_KEY_OPTION_GROUP, "group", 0, HX_OPTION_TEXT, "G", "group; with --group-from, of events without one", NULL}, \
 	{HX_KEY_OPTION_GROUP_FROM, "group-from", 0, HX_OPTION_TEXT, "PATH", \
-	 "where the event names its group", NULL}
+	 "take the group from PATH of the event", NULL}
 /* clang-format on */
 
 /* The event form that the options select. */

@@ -22,7 +22,7 @@ static int read_text(
 		return HX_EXIT_OK;
 	(void)hx_report_usage(command, "%s %s", what, why);
 	if (text.size == 0)
-		hx_report_hint("1 to %zu bytes of UTF-8 are allowed", size_max);
+		hx_report_hint("use 1 to %zu bytes of UTF-8", size_max);
 	return HX_EXIT_USAGE;
 }
 
@@ -47,8 +47,9 @@ int hx_key_text_scope(
 		ret_tenant->size = (size_t)(slash - text);
 		*ret_group = hapax_bytes_from_text(slash + 1);
 		if (strchr(slash + 1, '/') != NULL) {
-			(void)hx_report_usage(command, "%s: '%s' has two slashes", what, text);
-			hx_report_hint("a scope is TENANT/GROUP, or TENANT for TENANT/default");
+			(void)hx_report_usage(
+				command, "%s: '%s' has more than one slash", what, text);
+			hx_report_hint("use TENANT/GROUP, or TENANT for TENANT/default");
 			return HX_EXIT_USAGE;
 		}
 	}

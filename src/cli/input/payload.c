@@ -21,10 +21,10 @@ static int failed(const char *command, const char *path, int os_errno)
 	struct hapax_error err;
 
 	(void)hx_error_set(
-		&err, HAPAX_ERR_UNAVAILABLE, os_errno, "payload '%s' was not read", path);
+		&err, HAPAX_ERR_UNAVAILABLE, os_errno, "could not read payload '%s'", path);
 	hx_report(command, "%s", err.message);
 	if (os_errno == ESPIPE)
-		hx_report_hint("'--payload -' reads a pipe from standard input");
+		hx_report_hint("to read a pipe, use '--payload -'");
 	return HX_EXIT_NO_INPUT;
 }
 
@@ -68,7 +68,7 @@ int hx_payload_fingerprint(
 		(int)HAPAX_FINGERPRINT_SIZE == (int)HX_SHA256_SIZE,
 		"a fingerprint is a SHA-256 digest");
 	if (hx_sha256_init(&sha) != HAPAX_OK) {
-		hx_report(command, "memory ran out");
+		hx_report(command, "not enough memory");
 		return HX_EXIT_OS;
 	}
 	os_errno = strcmp(path, "-") == 0 ? hash_stdin(&sha) : hash_file(&sha, path);

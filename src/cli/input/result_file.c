@@ -29,7 +29,8 @@ int hx_result_file_open(
 	if (code == HX_EXIT_OK && file->result.body.size > HX_RESULT_SIZE_DEFAULT)
 		hx_report(
 			command,
-			"note: the result has %zu bytes; it is too large to keep, its size is kept",
+			"note: the result is too large to store (%zu bytes); only its "
+			"size is stored",
 			file->result.body.size);
 	return code;
 }

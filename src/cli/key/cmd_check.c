@@ -12,7 +12,7 @@ enum { OPTION_PAYLOAD = 1 };
 
 static const struct hx_option options[] = {
 	{OPTION_PAYLOAD, "payload", 0, HX_OPTION_TEXT, "FILE|-",
-	 "compare the SHA-256 of the delivery too", NULL},
+	 "also compare the SHA-256 of the payload", NULL},
 	{.name = NULL},
 };
 
@@ -48,38 +48,38 @@ static int run_check(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "first: do the work now"},
-	{HX_EXIT_NO, "duplicate: it was done before"},
-	{HX_EXIT_MISMATCH, "mismatch: the same key came with another payload"},
-	{HX_EXIT_NO_INPUT, "the payload could not be read; nothing was done"},
-	{HX_EXIT_BUSY, "in progress, or parked until somebody decides: try again later"},
+	{HX_EXIT_OK, "first: do the work"},
+	{HX_EXIT_NO, "duplicate: the key was seen before"},
+	{HX_EXIT_MISMATCH, "mismatch: the key was used with a different payload"},
+	{HX_EXIT_NO_INPUT, "the payload could not be read; nothing changed"},
+	{HX_EXIT_BUSY, "in progress (retry later), or parked (run 'hapax resolve')"},
 	{0, NULL},
 };
 
 static const struct command_example examples[] = {
-	{"hapax check order-17 && echo 'ship it'", "do something for the first delivery only"},
-	{"hapax check order-17 --ttl 7d -o json", "remember it for a week; answer in JSON"},
+	{"hapax check order-17 && echo 'ship it'", "run a command for the first delivery only"},
+	{"hapax check order-17 --ttl 7d -o json", "remember the key for a week; print JSON"},
 	{"printf '{\"total\":42}' | hapax check order-18 --payload -",
-	 "and notice if the key comes again with other content"},
-	{"hapax check order-17 --scope acme/billing", "a key of its own for each tenant and group"},
+	 "detect a repeated key with a different payload"},
+	{"hapax check order-17 --scope acme/billing", "use the scope of one tenant and group"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_check = {
 	.name = "check",
-	.summary = "mark a key as seen, and tell if it was the first time (at most once)",
+	.summary = "mark a key as seen and report whether it is new (at most once)",
 	.usage = "KEY [--payload FILE|-] [OPTION]...",
 	.description =
-		"Marks KEY in one step and tells whether this was the first time within its TTL.\n"
-		"Of any number of concurrent callers exactly one is told 'first'.\n"
+		"Marks KEY as seen in one step and reports whether it is new within its TTL. Of any\n"
+		"number of concurrent callers, exactly one gets 'first'.\n"
 		"\n"
-		"This is at most once: the key is marked before the work is done, so a crash after\n"
-		"the check loses the work. In a script:\n"
+		"This is at most once: the key is marked before the work, so a crash after the check\n"
+		"loses the work. In a script:\n"
 		"\n"
 		"  hapax check \"$id\"; case $? in\n"
 		"  0)  do_the_work ;;             # first\n"
 		"  1)  ;;                         # duplicate: nothing to do\n"
-		"  75) exit 75 ;;                 # somebody is at it: try again later\n"
+		"  75) exit 75 ;;                 # in progress: retry later\n"
 		"  *)  exit 1 ;;                  # not decided: see the message\n"
 		"  esac\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_TTL,

@@ -20,12 +20,13 @@ static const char *const on_lapse_choices[] = {"retry", "park", NULL};
 
 static const struct hx_option options[] = {
 	{OPTION_LEASE, "lease", 0, HX_OPTION_TEXT, "D",
-	 "how long the claim holds without renewal; 30s", NULL},
+	 "how long the claim lasts without renewal (default: 30s)", NULL},
 	{OPTION_ON_LAPSE, "on-lapse", 0, HX_OPTION_CHOICE, "retry|park",
-	 "then the next claim runs, or a person decides", on_lapse_choices},
+	 "after the lease lapses, run again or park (default: retry)", on_lapse_choices},
 	{OPTION_PAYLOAD, "payload", 0, HX_OPTION_TEXT, "FILE|-",
-	 "compare the SHA-256 of the delivery too", NULL},
-	{OPTION_OWNER, "owner", 0, HX_OPTION_TEXT, "TEXT", "who claims, for people to read", NULL},
+	 "also compare the SHA-256 of the payload", NULL},
+	{OPTION_OWNER, "owner", 0, HX_OPTION_TEXT, "TEXT",
+	 "name of the holder, shown by 'lookup' and 'explain'", NULL},
 	{.name = NULL},
 };
 
@@ -75,11 +76,11 @@ static int run_claim(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "acquired: do the work now, then complete or release it"},
-	{HX_EXIT_NO, "duplicate: it was done before"},
-	{HX_EXIT_MISMATCH, "mismatch: the same key came with another payload"},
-	{HX_EXIT_NO_INPUT, "the payload could not be read; nothing was done"},
-	{HX_EXIT_BUSY, "in progress, or parked until somebody decides: try again later"},
+	{HX_EXIT_OK, "acquired: do the work, then complete or release it"},
+	{HX_EXIT_NO, "duplicate: the work is done"},
+	{HX_EXIT_MISMATCH, "mismatch: the key was used with a different payload"},
+	{HX_EXIT_NO_INPUT, "the payload could not be read; nothing changed"},
+	{HX_EXIT_BUSY, "in progress (retry later), or parked (run 'hapax resolve')"},
 	{0, NULL},
 };
 
@@ -87,26 +88,25 @@ static const struct command_example examples[] = {
 	{"token=$(hapax claim order-21) && hapax complete order-21 --token \"$token\"",
 	 "claim, do the work, complete"},
 	{"hapax claim order-22 --lease 5m --on-lapse park -o json",
-	 "hold it for five minutes; if nothing is heard then, a person decides"},
+	 "claim for five minutes; park the key if the lease lapses"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_claim = {
 	.name = "claim",
-	.summary = "ask for the right to do the work of a key, for the length of a lease",
+	.summary = "claim a key and print its token",
 	.usage = "KEY [--lease D] [OPTION]...",
 	.description =
-		"Of any number of concurrent callers exactly one acquires KEY and is given a token,\n"
-		"which is printed and which 'renew', 'complete', 'release' and 'park' want. All\n"
-		"others are told that it is in progress or done. If nothing is heard from the\n"
-		"holder until its lease ends, the next claim takes over with a larger token. In a\n"
-		"script ('hapax run' does all of this for one command):\n"
+		"Of any number of concurrent callers, exactly one acquires KEY. It gets a fencing token,\n"
+		"which 'renew', 'complete', 'release' and 'park' require. The others get 'in_progress' or\n"
+		"'duplicate'. If the holder does not renew its lease, the lease lapses and the next claim\n"
+		"takes over with a higher token. In a script ('hapax run' does this for one command):\n"
 		"\n"
 		"  token=$(hapax claim \"$id\" --lease 10m); case $? in\n"
 		"  0)  if do_the_work; then hapax complete \"$id\" --token \"$token\"\n"
 		"      else hapax release \"$id\" --token \"$token\"; fi ;;\n"
-		"  1)  ;;                         # done before: nothing to do\n"
-		"  75) exit 75 ;;                 # somebody is at it: try again later\n"
+		"  1)  ;;                         # duplicate: nothing to do\n"
+		"  75) exit 75 ;;                 # in progress: retry later\n"
 		"  *)  exit 1 ;;                  # not decided: see the message\n"
 		"  esac\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_TTL,

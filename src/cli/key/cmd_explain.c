@@ -19,13 +19,13 @@ static void tell_lock(struct hx_story *story, enum hx_cmd_run_lock_state lock)
 	if (lock == HX_RUN_LOCK_HELD)
 		hx_story_add(
 			story,
-			"A 'hapax run' of it, or the command that one started, is alive on this "
-			"host: no other one starts here, whatever its lease.");
+			"A 'hapax run' with this key, or its command, is running on "
+			"this host. No other run starts here, even if the lease lapses.");
 	else if (lock == HX_RUN_LOCK_FREE)
 		hx_story_add(
 			story,
-			"Its process died on this host: the next 'hapax run' here gives the claim "
-			"back at once.");
+			"The process of the holder died on this host. The next 'hapax "
+			"run' here takes over at once.");
 }
 
 /* Can the key be used in a shell without quotes? */
@@ -82,7 +82,7 @@ static void print_text(
 		hx_out_text(out, "\n");
 	}
 	hx_out_printf(
-		out, "A claim with the same payload is told now: %s.\n",
+		out, "A claim with the same payload would now return: %s.\n",
 		hapax_outcome_name(story->next));
 	for (size_t i = 0; i < story->action_count; i++)
 		print_action(inv, out, op, story->actions[i]);
@@ -141,25 +141,25 @@ static int run_explain(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "there is a record, and this is its story"},
-	{HX_EXIT_NO, "absent: no record, or an expired one"},
+	{HX_EXIT_OK, "the key has a record"},
+	{HX_EXIT_NO, "absent: the key has no record, or it has expired"},
 	{0, NULL},
 };
 
 static const struct command_example examples[] = {
-	{"hapax explain order-17", "why does it not run, and what can be done?"},
-	{"hapax explain order-17 -o json", "the same for a program"},
+	{"hapax explain order-17", "why the key does not run, and what to do"},
+	{"hapax explain order-17 -o json", "the same, as JSON"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_explain = {
 	.name = "explain",
-	.summary = "tell in words what became of a key, and what happens next",
+	.summary = "describe the state of a key and what happens next",
 	.usage = "KEY [OPTION]...",
 	.description =
-		"Tells what is known of KEY, what a claim would be told now, and which commands\n"
-		"help. Changes nothing. For a claim of 'hapax run' it also tells whether its\n"
-		"process is alive on this host.\n",
+		"Describes the state of KEY, what a claim would return now, and which commands help.\n"
+		"Changes nothing. For a claim of 'hapax run', also reports whether its process is running\n"
+		"on this host.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
 	.operands_min = 1,
 	.operands_max = 1,

@@ -12,7 +12,7 @@ enum { OPTION_FORCE = 1 };
 
 static const struct hx_option options[] = {
 	{OPTION_FORCE, "force", 0, HX_OPTION_FLAG, NULL,
-	 "remove a claimed or parked key too; its holder is fenced", NULL},
+	 "also delete a claimed or parked key; fences the holder", NULL},
 	{.name = NULL},
 };
 
@@ -65,9 +65,10 @@ static int print(struct hx_invocation *inv, struct hapax_store *store, struct ha
 	if (op->outcome != HAPAX_OUTCOME_BUSY)
 		return HX_EXIT_SOFTWARE;
 	hx_report(
-		inv->command->name, "'%s' is %s, nothing was removed", inv->options.operands[0],
+		inv->command->name, "cannot forget '%s': it is %s", inv->options.operands[0],
 		hapax_state_name(op->record->state));
-	hx_report_hint("--force removes it and fences its holder: the work may then run twice");
+	hx_report_hint("--force deletes it and fences the holder; the work may then "
+		       "run twice");
 	return HX_EXIT_BUSY;
 }
 
@@ -89,17 +90,18 @@ static const struct command_exit exits[] = {
 };
 
 static const struct command_example examples[] = {
-	{"hapax forget order-17", "let the next delivery of order-17 count as the first"},
-	{"hapax forget order-17 --force", "even while somebody holds it"},
+	{"hapax forget order-17", "let the next delivery run"},
+	{"hapax forget order-17 --force", "delete it even while it is claimed"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_forget = {
 	.name = "forget",
-	.summary = "remove the record of a key",
+	.summary = "delete the record of a key",
 	.usage = "KEY [--force] [OPTION]...",
-	.description = "Removes the record of KEY, so that its next delivery is the first again.\n"
-		       "A key that is claimed or parked is left alone unless --force is given.\n",
+	.description =
+		"Deletes the record of KEY: its next delivery counts as the first. A claimed or parked key\n"
+		"requires --force.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
 	.operands_min = 1,
 	.operands_max = 1,

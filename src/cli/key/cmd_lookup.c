@@ -148,7 +148,7 @@ static int print(struct hx_invocation *inv, struct hapax_store *store, struct ha
 		print_text(&inv->out, op->record, hx_settings_now_ms(store));
 	else
 		hx_report(
-			inv->command->name, "no record of '%s' in %.*s/%.*s of %s",
+			inv->command->name, "'%s' has no record in scope %.*s/%.*s of %s",
 			inv->options.operands[0], (int)op->tenant.size,
 			(const char *)op->tenant.data, (int)op->group.size,
 			(const char *)op->group.data, hapax_store_url(store));
@@ -164,22 +164,22 @@ static int run_lookup(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "there is a record"},
-	{HX_EXIT_NO, "absent: no record, or an expired one"},
+	{HX_EXIT_OK, "the key has a record"},
+	{HX_EXIT_NO, "absent: the key has no record, or it has expired"},
 	{0, NULL},
 };
 
 static const struct command_example examples[] = {
-	{"hapax lookup order-17", "the record, a field per line"},
-	{"hapax lookup order-17 -o json", "with its result; a body that is no text in base64"},
+	{"hapax lookup order-17", "show the record, one field per line"},
+	{"hapax lookup order-17 -o json", "print JSON with the result; binary data is base64"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_lookup = {
 	.name = "lookup",
-	.summary = "show what is stored for a key",
+	.summary = "show the record of a key",
 	.usage = "KEY [OPTION]...",
-	.description = "Shows the record of KEY and changes nothing.\n",
+	.description = "Shows the record of KEY. Changes nothing.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
 	.operands_min = 1,
 	.operands_max = 1,

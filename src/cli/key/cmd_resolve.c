@@ -13,13 +13,13 @@
 enum { OPTION_DONE = 1, OPTION_RETRY, OPTION_RESULT, OPTION_FORCE };
 
 static const struct hx_option options[] = {
-	{OPTION_DONE, "done", 0, HX_OPTION_FLAG, NULL, "it happened: from now on a duplicate",
-	 NULL},
-	{OPTION_RETRY, "retry", 0, HX_OPTION_FLAG, NULL, "it did not happen: the next claim runs",
-	 NULL},
+	{OPTION_DONE, "done", 0, HX_OPTION_FLAG, NULL,
+	 "the work happened: later claims are duplicates", NULL},
+	{OPTION_RETRY, "retry", 0, HX_OPTION_FLAG, NULL,
+	 "the work did not happen: the next claim runs", NULL},
 	{OPTION_RESULT, "result", 0, HX_OPTION_TEXT, "FILE|-",
-	 "with --done: the result, to be replayed", NULL},
-	{OPTION_FORCE, "force", 0, HX_OPTION_FLAG, NULL, "even while somebody holds the claim",
+	 "with --done: the result to store and replay", NULL},
+	{OPTION_FORCE, "force", 0, HX_OPTION_FLAG, NULL, "resolve it even while it is claimed",
 	 NULL},
 	{.name = NULL},
 };
@@ -34,12 +34,12 @@ static int check_options(const struct hx_invocation *inv)
 	const char *name = inv->command->name;
 
 	if (is_given(inv, OPTION_DONE) == is_given(inv, OPTION_RETRY)) {
-		(void)hx_report_usage(name, "one of --done and --retry is needed");
-		hx_report_hint("--done: it happened; --retry: it did not, the next claim runs");
+		(void)hx_report_usage(name, "missing option: --done or --retry");
+		hx_report_hint("--done: the work happened; --retry: it did not");
 		return HX_EXIT_USAGE;
 	}
 	if (is_given(inv, OPTION_RESULT) && is_given(inv, OPTION_RETRY))
-		return hx_report_usage(name, "--result goes with --done only");
+		return hx_report_usage(name, "--result requires --done");
 	return HX_EXIT_OK;
 }
 
@@ -66,17 +66,17 @@ static bool is_alive(const struct hx_invocation *inv, const struct hapax_op *fou
 		hx_duration_span(found->lease_left_ms, span);
 		hx_report(
 			inv->command->name,
-			"'%s' is claimed, its lease ends in %s; nothing was changed",
+			"cannot resolve '%s': it is claimed, and its lease ends in %s",
 			inv->options.operands[0], span);
 	} else if (hx_cmd_run_lock_probe(lock_of(inv, found), found->record) == HX_RUN_LOCK_HELD) {
 		hx_report(
 			inv->command->name,
-			"a command of '%s' is alive on this host; nothing was changed",
+			"cannot resolve '%s': its command is running on this host",
 			inv->options.operands[0]);
 	} else {
 		return false;
 	}
-	hx_report_hint("--force decides all the same: the work may then happen twice");
+	hx_report_hint("--force resolves it anyway; the work may then happen twice");
 	return true;
 }
 
@@ -85,7 +85,7 @@ static int judge(struct hx_invocation *inv, struct hapax_store *store, struct ha
 {
 	if (found->outcome != HAPAX_OUTCOME_FOUND) {
 		hx_report(
-			inv->command->name, "no record of '%s' in %s", inv->options.operands[0],
+			inv->command->name, "'%s' has no record in %s", inv->options.operands[0],
 			hapax_store_url(store));
 		return HX_EXIT_NO;
 	}
@@ -108,7 +108,7 @@ static int resolve(
 		.key = op->key,
 		.token = op->token,
 		.result = result,
-		.error = hapax_bytes_from_text("resolved: to be tried again"),
+		.error = hapax_bytes_from_text("resolved: run again"),
 	};
 	code = hx_key_command_apply(inv, store, op, hx_cmd_token_answer);
 	/* Otherwise the next run would keep waiting for the lock's holder. */
@@ -143,29 +143,29 @@ static int run_resolve(struct hx_invocation *inv)
 
 static const struct command_exit exits[] = {
 	{HX_EXIT_OK, "resolved"},
-	{HX_EXIT_NO, "absent: there is no record to resolve"},
-	{HX_EXIT_DATA, "the result is larger than 64 MiB; nothing was done"},
-	{HX_EXIT_NO_INPUT, "the result could not be read; nothing was done"},
-	{HX_EXIT_BUSY, "somebody holds the claim, or its command is alive here; no --force"},
-	{HX_EXIT_FENCED, "it is done, or changed in this moment; nothing was changed"},
+	{HX_EXIT_NO, "absent: the key has no record"},
+	{HX_EXIT_DATA, "the result is larger than 64 MiB; nothing changed"},
+	{HX_EXIT_NO_INPUT, "the result could not be read; nothing changed"},
+	{HX_EXIT_BUSY, "claimed, or its command is running on this host: see --force"},
+	{HX_EXIT_FENCED, "already done, or changed by another caller; nothing changed"},
 	{0, NULL},
 };
 
 static const struct command_example examples[] = {
-	{"hapax resolve order-17 --done", "it was charged after all: never charge it again"},
-	{"hapax resolve order-17 --retry", "it was not: let the next delivery run"},
+	{"hapax resolve order-17 --done", "the work happened: do not run it again"},
+	{"hapax resolve order-17 --retry", "the work did not happen: let the next delivery run"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_resolve = {
 	.name = "resolve",
-	.summary = "decide what became of a parked key",
+	.summary = "decide the outcome of a parked key",
 	.usage = "KEY --done [--result FILE|-] | --retry [OPTION]...",
 	.description =
-		"Of a parked key nobody knows whether its work happened. Find out, then say so.\n"
-		"'hapax keys --state parked' lists what waits, 'hapax explain KEY' tells why.\n"
-		"A claim whose lease has ended, or a failed key, can be resolved in the same way,\n"
-		"unless a command that 'hapax run' started for it is still alive on this host.\n",
+		"A parked key has an unknown outcome. Check whether the work happened, then resolve the\n"
+		"key. 'hapax keys --state parked' lists parked keys, 'hapax explain KEY' describes one.\n"
+		"Failed keys, and claims whose lease has lapsed, can be resolved as well, unless a command\n"
+		"of 'hapax run' with this key is still running on this host.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
 	.operands_min = 1,
 	.operands_max = 1,

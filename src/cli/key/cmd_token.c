@@ -34,8 +34,8 @@ static int read_token(const struct hx_invocation *inv, uint64_t *ret)
 	char *end;
 
 	if (text == NULL) {
-		(void)hx_report_usage(command, "--token was missing");
-		hx_report_hint("'hapax claim' prints it, and 'hapax run' sets HAPAX_TOKEN");
+		(void)hx_report_usage(command, "missing option --token");
+		hx_report_hint("use the token that 'hapax claim' printed");
 		return HX_EXIT_USAGE;
 	}
 	errno = 0;
@@ -44,7 +44,7 @@ static int read_token(const struct hx_invocation *inv, uint64_t *ret)
 		return hx_report_usage(command, "%s: '%s' is not a whole number", what, text);
 	if (errno == ERANGE || *ret == 0 || *ret > HX_TOKEN_MAX)
 		return hx_report_usage(
-			command, "%s: '%s' is not between 1 and %" PRIu64, what, text,
+			command, "%s: '%s' must be between 1 and %" PRIu64, what, text,
 			HX_TOKEN_MAX);
 	return HX_EXIT_OK;
 }
@@ -83,7 +83,7 @@ static void print_text(struct hx_out *out, const struct hapax_op *op)
 		hx_duration_span(op->lease_left_ms, text);
 		hx_out_printf(out, ", lease ends in %s", text);
 	} else if (record->state == HAPAX_STATE_PARKED) {
-		hx_out_text(out, ", until it is resolved");
+		hx_out_text(out, ", until resolved");
 	} else {
 		hx_text_time(op->expires_ms, text);
 		hx_out_printf(out, ", expires %s", text);
@@ -99,7 +99,7 @@ static void report_fenced(
 		hx_report(
 			name, "fenced: token %" PRIu64 " does not hold '%s'; nothing changed",
 			op->token, key);
-		hx_report_hint("stop the work; 'hapax explain KEY' shows how it stands");
+		hx_report_hint("stop the work; 'hapax explain KEY' describes its state");
 	} else if (found->outcome != HAPAX_OUTCOME_FOUND) {
 		hx_report(
 			name,
@@ -109,16 +109,12 @@ static void report_fenced(
 		hx_report_hint("stop the work, or claim the key again");
 	} else if (found->token > op->token) {
 		hx_report(
-			name,
-			"fenced: token %" PRIu64
-			" no longer holds '%s': a newer token owns the key; nothing changed",
+			name, "fenced: token %" PRIu64 " no longer holds '%s'; nothing changed",
 			op->token, key);
 		hx_report_hint("stop the work; 'hapax explain KEY' shows the holder");
 	} else if (found->token < op->token) {
 		hx_report(
-			name,
-			"fenced: token %" PRIu64 " is not of '%s', whose last one is older; "
-			"nothing changed",
+			name, "fenced: token %" PRIu64 " was not issued for '%s'; nothing changed",
 			op->token, key);
 		hx_report_hint("use the token that 'hapax claim' printed for this key");
 	} else if (found->record->state == HAPAX_STATE_DONE) {
@@ -207,34 +203,35 @@ static int run_token(struct hx_invocation *inv)
 /* clang-format off */
 #define TOKEN_ROW \
 	{OPTION_TOKEN, "token", 0, HX_OPTION_TEXT, "N", \
-	 "the token that claim gave; without it HAPAX_TOKEN", NULL}
+	 "token that 'hapax claim' printed (default: $HAPAX_TOKEN)", NULL}
 /* clang-format on */
 
 static const struct hx_option renew_options[] = {
 	TOKEN_ROW,
-	{OPTION_LEASE, "lease", 0, HX_OPTION_TEXT, "D", "how long it holds from now on; 30s", NULL},
+	{OPTION_LEASE, "lease", 0, HX_OPTION_TEXT, "D",
+	 "how long the claim lasts from now (default: 30s)", NULL},
 	{.name = NULL},
 };
 
 static const struct command_exit renew_exits[] = {
-	{HX_EXIT_OK, "renewed: the lease begins anew"},
+	{HX_EXIT_OK, "renewed: the lease starts again"},
 	{HX_EXIT_FENCED, "fenced: the token does not hold the key, or it is done; stop the work"},
 	{0, NULL},
 };
 
 static const struct command_example renew_examples[] = {
 	{"t=$(hapax claim order-31) && hapax renew order-31 --token $t --lease 5m",
-	 "five more minutes"},
+	 "extend a claim by five minutes"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_renew = {
 	.name = "renew",
-	.summary = "hold a claim for another lease",
+	.summary = "extend the lease of a claim",
 	.usage = "KEY --token N [--lease D] [OPTION]...",
 	.description =
-		"Restarts the lease of a claim. A parked key is claimed again by it. Whoever is\n"
-		"fenced has lost the key and must stop: its work no longer counts.\n",
+		"Restarts the lease of a claim, or claims a parked key again. A fenced holder has lost the\n"
+		"key and must stop the work: its result is not stored.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
 	.operands_min = 1,
 	.operands_max = 1,
@@ -247,34 +244,34 @@ const struct command hx_cmd_renew = {
 static const struct hx_option complete_options[] = {
 	TOKEN_ROW,
 	{OPTION_RESULT, "result", 0, HX_OPTION_TEXT, "FILE|-",
-	 "what the work returned; kept up to 256 KiB and replayed", NULL},
+	 "result to store and replay (at most 256 KiB)", NULL},
 	{OPTION_DEFINITIVE, "definitive", 0, HX_OPTION_FLAG, NULL,
-	 "it failed, and would fail again: keep that", NULL},
+	 "the work failed permanently: store the failure", NULL},
 	{.name = NULL},
 };
 
 static const struct command_exit complete_exits[] = {
-	{HX_EXIT_OK, "done; also when it was done with this token before"},
-	{HX_EXIT_DATA, "the result is larger than 64 MiB; nothing was done"},
-	{HX_EXIT_NO_INPUT, "the result could not be read; nothing was done"},
-	{HX_EXIT_FENCED, "fenced: the token does not hold the key; the result is not kept"},
+	{HX_EXIT_OK, "done, now or before with this token"},
+	{HX_EXIT_DATA, "the result is larger than 64 MiB; nothing changed"},
+	{HX_EXIT_NO_INPUT, "the result could not be read; nothing changed"},
+	{HX_EXIT_FENCED, "fenced: the token does not hold the key; nothing changed"},
 	{0, NULL},
 };
 
 static const struct command_example complete_examples[] = {
 	{"t=$(hapax claim o-32) && echo ok | hapax complete o-32 --token $t --result -",
-	 "done, with a receipt for whoever asks again"},
+	 "store a result for duplicates"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_complete = {
 	.name = "complete",
-	.summary = "say that the work of a claim is done, and keep its result",
+	.summary = "mark the work of a claim done and store its result",
 	.usage = "KEY --token N [--result FILE|-] [--definitive] [OPTION]...",
 	.description =
-		"Ends a claim: from now until its TTL is over every claim of KEY is a duplicate and\n"
-		"gets the result. It may be repeated; the result that was stored first stays. A\n"
-		"claim whose lease has ended can still be completed as long as nobody took over.\n",
+		"Ends a claim. Until the TTL expires, every later claim of KEY is a duplicate and gets the\n"
+		"result. It is safe to repeat; the first stored result stays. A claim whose lease has\n"
+		"lapsed can be completed until another claim takes over.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
 	.operands_min = 1,
 	.operands_max = 1,
@@ -286,31 +283,30 @@ const struct command hx_cmd_complete = {
 
 static const struct hx_option release_options[] = {
 	TOKEN_ROW,
-	{OPTION_ERROR, "error", 0, HX_OPTION_TEXT, "TEXT", "why it failed, for people to read",
-	 NULL},
+	{OPTION_ERROR, "error", 0, HX_OPTION_TEXT, "TEXT",
+	 "reason of the failure, shown by 'explain'", NULL},
 	{.name = NULL},
 };
 
 static const struct command_exit release_exits[] = {
-	{HX_EXIT_OK, "released: the next claim runs at once"},
-	{HX_EXIT_FENCED,
-	 "fenced: the token does not hold the key, or it is done; nothing was changed"},
+	{HX_EXIT_OK, "released: the next claim runs"},
+	{HX_EXIT_FENCED, "fenced: the token does not hold the key, or it is done; nothing changed"},
 	{0, NULL},
 };
 
 static const struct command_example release_examples[] = {
 	{"t=$(hapax claim order-33) && hapax release order-33 --token $t --error 'no stock'",
-	 "give it back"},
+	 "let the next claim run"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_release = {
 	.name = "release",
-	.summary = "say that the work of a claim failed: the next claim runs",
+	.summary = "mark the work of a claim failed; the next claim runs",
 	.usage = "KEY --token N [--error TEXT] [OPTION]...",
 	.description =
-		"Ends a claim without success. The number of attempts and the error are kept for\n"
-		"the key's TTL, and the next claim runs. hapax never repeats work by itself.\n",
+		"Ends a claim without success. The number of attempts and the error are stored for the\n"
+		"TTL of the key, and the next claim runs. hapax never repeats work by itself.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
 	.operands_min = 1,
 	.operands_max = 1,
@@ -322,32 +318,31 @@ const struct command hx_cmd_release = {
 
 static const struct hx_option park_options[] = {
 	TOKEN_ROW,
-	{OPTION_ERROR, "error", 0, HX_OPTION_TEXT, "TEXT", "what is not known, for people to read",
+	{OPTION_ERROR, "error", 0, HX_OPTION_TEXT, "TEXT", "what is unknown, shown by 'explain'",
 	 NULL},
 	{.name = NULL},
 };
 
 static const struct command_exit park_exits[] = {
-	{HX_EXIT_OK, "parked: nobody runs until 'hapax resolve' decides"},
-	{HX_EXIT_FENCED,
-	 "fenced: the token does not hold the key, or it is done; nothing was changed"},
+	{HX_EXIT_OK, "parked: no claim runs until 'hapax resolve'"},
+	{HX_EXIT_FENCED, "fenced: the token does not hold the key, or it is done; nothing changed"},
 	{0, NULL},
 };
 
 static const struct command_example park_examples[] = {
 	{"t=$(hapax claim order-34) && hapax park order-34 --token $t --error 'no answer'",
-	 "wait for somebody who can find out"},
+	 "wait for a person to decide"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_park = {
 	.name = "park",
-	.summary = "say that nobody knows whether the work happened: a person decides",
+	.summary = "mark the outcome of a claim unknown; a person decides",
 	.usage = "KEY --token N [--error TEXT] [OPTION]...",
 	.description =
-		"Ends a claim whose outcome is ambiguous: the request was sent and no answer came.\n"
-		"From now on every claim is told 'parked', until 'hapax resolve' says that it was\n"
-		"done or may be tried again. 'hapax keys --state parked' lists what waits.\n",
+		"Ends a claim with an unknown outcome, for example when a request was sent and no answer\n"
+		"arrived. Every later claim gets 'parked' until 'hapax resolve' decides. 'hapax keys\n"
+		"--state parked' lists parked keys.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
 	.operands_min = 1,
 	.operands_max = 1,

@@ -26,11 +26,11 @@ static const char *const formats[] = {"text", "json", NULL};
 
 static const struct hx_option options[] = {
 	{OPTION_REPAIR, "repair", 0, HX_OPTION_FLAG, NULL,
-	 "make a new store of what can still be read", NULL},
+	 "build a new store from what can be read", NULL},
 	{OPTION_ACCEPT_LOSS, "accept-loss", 0, HX_OPTION_FLAG, NULL,
-	 "with --repair: keys that cannot be read may run again", NULL},
-	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
-	 formats},
+	 "with --repair: accept that lost keys may run again", NULL},
+	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json",
+	 "output format (default: text)", formats},
 	{.name = NULL},
 };
 
@@ -87,7 +87,7 @@ static void print_problem(const struct hapax_fsck_problem *problem, void *contex
 		hx_out_printf(
 			out, "; up to %" PRIu64 " keys are at risk", problem->keys_at_risk_max);
 	else if (problem->kind == HAPAX_FSCK_DAMAGE)
-		hx_out_text(out, "; how many keys are at risk is not known");
+		hx_out_text(out, "; the number of keys at risk is unknown");
 	hx_out_text(out, "\n");
 }
 
@@ -180,11 +180,11 @@ static int report_end(
 		return HX_EXIT_OK;
 	code = hx_report_error(inv->command->name, err);
 	if (status == HAPAX_ERR_CORRUPT && !tried_repair)
-		hx_report_hint(
-			"put a backup back; or 'hapax fsck DIR --repair --accept-loss', which keeps"
-			" what can be read and may let lost keys run again");
+		hx_report_hint("restore a backup; or run 'hapax fsck DIR --repair "
+			       "--accept-loss', which keeps what it can read: lost keys may "
+			       "run again");
 	if (status == HAPAX_ERR_UNSUPPORTED)
-		hx_report_hint("a newer hapax wrote it; use that one");
+		hx_report_hint("use the newer version of hapax that wrote it");
 	return code;
 }
 
@@ -198,9 +198,10 @@ static int check_options(const struct hx_invocation *inv, bool *ret_repair)
 		return HX_EXIT_OK;
 	(void)hx_report_usage(
 		inv->command->name,
-		repair ? "--repair discards keys that cannot be read"
-		       : "--accept-loss means nothing without --repair");
-	hx_report_hint("nothing was done; '--repair --accept-loss' does it");
+		repair ? "--repair requires --accept-loss: keys that cannot be read are "
+			 "lost"
+		       : "--accept-loss requires --repair");
+	hx_report_hint("use '--repair --accept-loss' together; nothing changed");
 	return HX_EXIT_USAGE;
 }
 
@@ -241,33 +242,32 @@ static int run_fsck(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "the store is sound, or was repaired"},
-	{HX_EXIT_USAGE, "no store is there, or the command line was wrong"},
-	{HX_EXIT_STORE, "it is in use, cannot be read, or is of a newer format"},
+	{HX_EXIT_OK, "the store is intact, or was repaired"},
+	{HX_EXIT_USAGE, "invalid command line, or no store in DIR"},
+	{HX_EXIT_STORE, "the store is in use, unreadable or too new"},
 	{HX_EXIT_IO, "acknowledged data is damaged"},
 	{0, NULL},
 };
 
 static const struct command_example examples[] = {
 	{"hapax store copy \"$HAPAX_STORE\" file:store && hapax fsck store",
-	 "is every byte as it was written?"},
+	 "copy a store, then verify the copy"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_fsck = {
 	.name = "fsck",
-	.summary = "verify the files of a file: store",
+	.summary = "verify or repair a file: store",
 	.usage = "DIR [--repair --accept-loss] [OPTION]...",
 	.description =
-		"Reads every byte of the store in DIR, which nobody may have open, and says what\n"
-		"is wrong with it. Notes are harmless. A cut is a tail that was never\n"
-		"acknowledged; the next open cuts it. Damage is acknowledged data that cannot be\n"
-		"read; such a store does not open. Nothing is written.\n"
+		"Reads every byte of the store in DIR and reports what is wrong. No process may have the\n"
+		"store open. A note is harmless. A cut is an incomplete end that was never acknowledged;\n"
+		"the next open removes it. Damage is acknowledged data that cannot be read; such a store\n"
+		"does not open. Writes nothing.\n"
 		"\n"
-		"--repair --accept-loss makes a new store of all that can be read and puts it in\n"
-		"place of DIR; the damaged one is kept as DIR.damaged-N. Keys that cannot be read\n"
-		"are forgotten, so that their work may run again. New tokens begin 2^40 above\n"
-		"the last one.\n",
+		"--repair --accept-loss builds a new store from everything that can be read and replaces\n"
+		"DIR with it; the damaged store stays as DIR.damaged-N. Keys that cannot be read are lost:\n"
+		"their work may run again. New tokens start 2^40 above the last one.\n",
 	.operands_min = 1,
 	.operands_max = 1,
 	.options = options,

@@ -47,7 +47,7 @@ static int sweep_all(struct hx_invocation *inv, struct hapax_store *store, struc
 		if (hx_interrupt_signal() != 0)
 			code = HX_EXIT_SIGNAL + hx_interrupt_signal();
 		hx_progress_show(
-			&progress, "%" PRIu64 " looked at, %" PRIu64 " removed", total->looked,
+			&progress, "%" PRIu64 " checked, %" PRIu64 " deleted", total->looked,
 			total->removed);
 	}
 	hx_progress_done(&progress);
@@ -109,27 +109,26 @@ static int run_gc(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "nothing is left to do"},
-	{HX_EXIT_SIGNAL, "and above: a signal ended the sweep (130 INT, 143 TERM)"},
+	{HX_EXIT_OK, "every expired record was deleted"},
+	{HX_EXIT_SIGNAL, "and above: a signal stopped it (130: INT, 143: TERM)"},
 	{0, NULL},
 };
 
 static const struct command_example examples[] = {
-	{"hapax gc", "remove what has expired"},
-	{"hapax gc -o json", "the same, for a cron job's log"},
+	{"hapax gc", "delete expired records"},
+	{"hapax gc -o json", "print JSON, for the log of a cron job"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_gc = {
 	.name = "gc",
-	.summary = "remove expired records and settle lapsed claims",
+	.summary = "delete expired records and settle lapsed claims",
 	.usage = "[OPTION]...",
 	.description =
-		"Removes records past their expiry, and settles claims whose lease lapsed and that\n"
-		"nobody took up for their whole TTL. It works in short steps and can be stopped at\n"
-		"any time. An expired record counts as absent whether it has been removed or not.\n"
-		"On this host it also removes lock files ('locks') of runs that died; none that is\n"
-		"held, and none that still tells the next run not to wait.\n",
+		"Deletes expired records, and settles lapsed claims that no other claim took over within\n"
+		"their TTL. It works in short steps and can be stopped at any time. An expired record\n"
+		"counts as absent even before it is deleted. On this host, also deletes lock files\n"
+		"('locks') of runs that died, unless the next run still needs them.\n",
 	.flags = COMMAND_STORE,
 	.exits = exits,
 	.examples = examples,

@@ -87,7 +87,7 @@ static int list_pages(struct listing *listing, struct hapax_store *journal)
 			return hx_report_error(inv->command->name, &err);
 		if (inv->settings.format == HX_FORMAT_TEXT &&
 		    hx_columns_print(&listing->table, &inv->out) != HAPAX_OK) {
-			hx_report(inv->command->name, "memory ran out");
+			hx_report(inv->command->name, "not enough memory");
 			return HX_EXIT_OS;
 		}
 		if (hx_interrupt_signal() != 0)
@@ -217,7 +217,7 @@ static int reconcile_one(
 	if (status != HAPAX_OK)
 		return hx_report_error(inv->command->name, &err);
 	if (work->status != HAPAX_OK) {
-		hx_report(inv->command->name, "memory ran out");
+		hx_report(inv->command->name, "not enough memory");
 		return HX_EXIT_OS;
 	}
 	return HX_EXIT_OK;
@@ -227,7 +227,7 @@ static void print_counts(const struct hapax_reconcile *reconcile)
 {
 	hx_report_line(
 		"%" PRIu64 " kept, %" PRIu64 " ran twice, %" PRIu64
-		" with another payload, %" PRIu64 " failed, %" PRIu64 " for later",
+		" with a different payload, %" PRIu64 " failed, %" PRIu64 " for later",
 		reconcile->counts[HAPAX_RECONCILED_KEPT], reconcile->counts[HAPAX_RECONCILED_TWICE],
 		reconcile->counts[HAPAX_RECONCILED_MISMATCH],
 		reconcile->counts[HAPAX_RECONCILED_FAILED],

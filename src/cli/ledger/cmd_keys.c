@@ -32,7 +32,7 @@ static const char *const states[] = {"claimed", "done", "failed", "parked", NULL
 static const struct hx_option options[] = {
 	{OPTION_STATE, "state", 0, HX_OPTION_CHOICE, "claimed|done|failed|parked",
 	 "only keys in this state", states},
-	{OPTION_PREFIX, "prefix", 0, HX_OPTION_TEXT, "P", "only keys that begin with P", NULL},
+	{OPTION_PREFIX, "prefix", 0, HX_OPTION_TEXT, "P", "only keys that start with P", NULL},
 	{OPTION_LIMIT, "limit", 'n', HX_OPTION_COUNT, "N", "at most N keys", NULL},
 	{.name = NULL},
 };
@@ -107,7 +107,7 @@ static int print_pages(struct listing *listing, struct hapax_store *store, struc
 			return hx_report_error(inv->command->name, &err);
 		if (inv->settings.format == HX_FORMAT_TEXT &&
 		    hx_columns_print(&listing->table, &inv->out) != HAPAX_OK) {
-			hx_report(inv->command->name, "memory ran out");
+			hx_report(inv->command->name, "not enough memory");
 			return HX_EXIT_OS;
 		}
 		if (hx_interrupt_signal() != 0)
@@ -121,7 +121,7 @@ static void print_total(const struct listing *listing)
 	if (listing->inv->out.os_errno != 0)
 		return;
 	if (listing->has_more)
-		hx_report_line("the first %" PRIu64 " keys; there are more", listing->count);
+		hx_report_line("only the first %" PRIu64 " keys are shown", listing->count);
 	else if (listing->inv->settings.format == HX_FORMAT_TEXT)
 		hx_report_line("%" PRIu64 " key%s", listing->count, listing->count == 1 ? "" : "s");
 }
@@ -171,27 +171,27 @@ static int run_keys(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "the keys were listed, be they none"},
-	{HX_EXIT_SIGNAL, "and above: a signal ended the listing (130 INT, 143 TERM)"},
+	{HX_EXIT_OK, "the keys were listed"},
+	{HX_EXIT_SIGNAL, "and above: a signal stopped the listing (130: INT, 143: TERM)"},
 	{0, NULL},
 };
 
 static const struct command_example examples[] = {
-	{"hapax keys", "all keys of the store"},
-	{"hapax keys --state done --prefix order- --limit 20", "some of them"},
-	{"hapax keys -o json | head -n 3", "one JSON document per line"},
+	{"hapax keys", "list all keys"},
+	{"hapax keys --state done --prefix order- --limit 20", "list some of them"},
+	{"hapax keys -o json | head -n 3", "print one JSON document per line"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_keys = {
 	.name = "keys",
-	.summary = "list the keys of a store",
+	.summary = "list keys",
 	.usage = "[--state S] [--prefix P] [--limit N] [OPTION]...",
 	.description =
-		"Lists the records that have not expired, of all scopes unless --scope names\n"
-		"one, in no order that means anything. With -o json: one JSON document per line.\n"
-		"Control characters in a key are shown as in C (\\x07), or as \\u0007 in JSON;\n"
-		"there, a key that is not UTF-8 is key_base64.\n",
+		"Lists the records that have not expired, in all scopes or in the one of --scope, in no\n"
+		"particular order. With -o json, prints one JSON document per line. Control characters in\n"
+		"a key are escaped as in C (\\x07), or as \\u0007 in JSON; there, a key that is not UTF-8\n"
+		"is key_base64.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
 	.options = options,
 	.exits = exits,

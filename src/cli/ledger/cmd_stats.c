@@ -288,9 +288,8 @@ static int print(
 	count = collector->rows.size / sizeof(*rows);
 	if (collector->is_crowded)
 		hx_report(
-			inv->command->name,
-			"note: more than %d scopes; the others are counted as %s", SCOPES_MAX,
-			others);
+			inv->command->name, "note: more than %d scopes; the rest are counted as %s",
+			SCOPES_MAX, others);
 	if (inv->settings.format == HX_FORMAT_JSON) {
 		print_json(&inv->out, hapax_store_url(store), stats, rows, count);
 	} else {
@@ -300,7 +299,7 @@ static int print(
 	}
 	if (status == HAPAX_OK)
 		return HX_EXIT_OK;
-	hx_report(inv->command->name, "memory ran out");
+	hx_report(inv->command->name, "not enough memory");
 	return HX_EXIT_OS;
 }
 
@@ -321,7 +320,7 @@ static int run_stats(struct hx_invocation *inv)
 	if (status != HAPAX_OK) {
 		code = hx_report_error(inv->command->name, &err);
 	} else if (collector.status != HAPAX_OK) {
-		hx_report(inv->command->name, "memory ran out");
+		hx_report(inv->command->name, "not enough memory");
 		code = HX_EXIT_OS;
 	} else {
 		code = print(inv, store, &stats, &collector);
@@ -332,27 +331,27 @@ static int run_stats(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "the numbers were printed"},
+	{HX_EXIT_OK, "printed"},
 	{0, NULL},
 };
 
 static const struct command_example examples[] = {
-	{"hapax stats", "totals, and decisions by scope"},
-	{"hapax stats --scope default/default -o json", "every number, of one scope"},
+	{"hapax stats", "show totals, and decisions per scope"},
+	{"hapax stats --scope default/default -o json", "print all numbers of one scope"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_stats = {
 	.name = "stats",
-	.summary = "show totals, hit rate and decisions by scope",
+	.summary = "show totals, hit rate and decisions per scope",
 	.usage = "[OPTION]...",
 	.description =
-		"Shows how many keys there are and in which state, how large the store is, and what\n"
-		"it decided: in all, and for each scope in this hour and the 23 before it. --scope\n"
-		"narrows that table; totals are of the whole store.\n"
+		"Shows the number of keys per state, the size of the store, and its decisions: in total,\n"
+		"and per scope for this hour and the 23 hours before. --scope limits that table; totals\n"
+		"include the whole store.\n"
 		"\n"
-		"Hit rate is duplicates / (first + duplicates). Above 5 % a sender repeats itself too\n"
-		"much; 0 % for weeks says that the key is wrong and never repeats.\n",
+		"The hit rate is duplicates / (first + duplicates). Above 5 %, a sender repeats too much.\n"
+		"At 0 % for weeks, the key is probably wrong: it never repeats.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
 	.exits = exits,
 	.examples = examples,

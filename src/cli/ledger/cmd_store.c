@@ -86,8 +86,9 @@ static void files_text(struct hx_out *out, const struct hapax_files *files)
 	hx_out_field(out, "state");
 	hx_out_text(
 		out,
-		files->was_closed ? "sound; was closed cleanly\n"
-				  : "sound; recovered, the last process had not closed it\n");
+		files->was_closed
+			? "intact; closed cleanly\n"
+			: "intact; recovered, because the last process did not close it\n");
 }
 
 static void info_json(
@@ -240,8 +241,9 @@ static int copy_records(
 	if (status == HAPAX_ERR_HANDLER) {
 		hx_report(
 			inv->command->name,
-			"stopped after %" PRIu64 " records; the target holds a part", copy.records);
-		hx_report_hint("remove the target before you copy again");
+			"stopped after %" PRIu64 " records; the target is incomplete",
+			copy.records);
+		hx_report_hint("delete the target before you copy again");
 		return HX_EXIT_SIGNAL + hx_interrupt_signal();
 	}
 	return hx_report_error(inv->command->name, &err);
@@ -255,7 +257,8 @@ static int run_copy(struct hx_invocation *inv, char **operands, size_t count)
 
 	(void)count;
 	if (strcmp(operands[0], operands[1]) == 0)
-		return hx_report_usage(inv->command->name, "source and target were the same store");
+		return hx_report_usage(
+			inv->command->name, "source and target must be different stores");
 	code = hx_settings_open_url(inv, operands[0], HX_OPEN_EXISTING, &source);
 	if (code == HX_EXIT_OK)
 		code = hx_settings_open_url(inv, operands[1], HX_OPEN_CREATE, &target);
@@ -312,10 +315,10 @@ static int run_migrate(struct hx_invocation *inv, char **operands, size_t count)
 		hx_json_write_signed(&json, "to", migration.to);
 		hx_json_write_end(&json, '}');
 	} else if (migration.to == 0) {
-		hx_out_text(&inv->out, "nothing to do: this store migrates when it is opened\n");
+		hx_out_text(&inv->out, "nothing to do: this store is migrated when it is opened\n");
 	} else if (migration.from == migration.to) {
 		hx_out_printf(
-			&inv->out, "the ledger is up to date: version %" PRId64 "\n", migration.to);
+			&inv->out, "the store is up to date: version %" PRId64 "\n", migration.to);
 	} else {
 		hx_out_printf(
 			&inv->out, "migrated from version %" PRId64 " to %" PRId64 "\n",

@@ -89,7 +89,8 @@ int hx_outbox_duration(
 	if (hx_duration_parse(hapax_bytes_from_text(text), ret_ms, &err) != HAPAX_OK)
 		return hx_report_usage(inv->command->name, "'%s': %s", text, err.message);
 	if (*ret_ms <= 0)
-		return hx_report_usage(inv->command->name, "'%s' is no time to wait", text);
+		return hx_report_usage(
+			inv->command->name, "duration '%s' must be greater than 0", text);
 	return HX_EXIT_OK;
 }
 
@@ -108,9 +109,9 @@ const char *hx_outbox_url(const struct hx_invocation *inv)
 		url = hx_environment("HAPAX_DB");
 	if (url != NULL)
 		return url;
-	(void)hx_report_usage(inv->command->name, "no database was named");
-	hx_report_hint(
-		"--db postgres://HOST/DATABASE or --db sqlite:FILE, where the business data lies");
+	(void)hx_report_usage(inv->command->name, "missing option --db");
+	hx_report_hint("use the database of the business data: "
+		       "postgres://HOST/DATABASE or sqlite:FILE");
 	return NULL;
 }
 
@@ -156,7 +157,7 @@ static void status_text(struct hx_out *out, const struct hapax_outbox_status *st
 	if (status->pending > 0)
 		hx_out_printf(out, ", the oldest for %s", oldest);
 	if (status->retrying > 0)
-		hx_out_printf(out, "; %" PRIu64 " to be tried again", status->retrying);
+		hx_out_printf(out, "; %" PRIu64 " to be retried", status->retrying);
 	hx_out_text(out, "\n");
 	hx_out_field(out, "parked");
 	hx_out_printf(out, "%" PRIu64, status->parked);
@@ -169,7 +170,7 @@ static void status_text(struct hx_out *out, const struct hapax_outbox_status *st
 	hx_out_printf(out, "%" PRIu64 "\n", status->sent);
 	hx_out_field(out, "relays");
 	hx_out_printf(
-		out, "%" PRIu64 ", which hold %" PRIu64 " of 64 partitions\n", status->relays,
+		out, "%" PRIu64 ", holding %" PRIu64 " of 64 partitions\n", status->relays,
 		status->partitions);
 }
 

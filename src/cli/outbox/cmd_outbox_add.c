@@ -76,8 +76,8 @@ int hx_outbox_add(struct hx_invocation *inv, char **operands, size_t count)
 		return HX_EXIT_USAGE;
 	event.topic = hapax_bytes_from_text(hx_outbox_text(inv, HX_OUTBOX_TOPIC));
 	if (event.topic.size == 0) {
-		(void)hx_report_usage(inv->command->name, "no topic was given");
-		hx_report_hint("--topic NAME says where the event goes");
+		(void)hx_report_usage(inv->command->name, "missing option --topic");
+		hx_report_hint("use --topic NAME for the destination of the event");
 		return HX_EXIT_USAGE;
 	}
 	event.ordering_key = hapax_bytes_from_text(hx_outbox_text(inv, HX_OUTBOX_KEY));

@@ -38,10 +38,9 @@ static int set_column(
 		*fields[i].column = equals[1] == '\0' ? NULL : equals + 1;
 		return HX_EXIT_OK;
 	}
-	(void)hx_report_usage(inv->command->name, "'%s' names no column", text);
-	hx_report_hint(
-		"--column FIELD=NAME, where FIELD is id, topic, key, type, payload or status; and"
-		" prefix=TEXT, pending=WORD, processed=WORD");
+	(void)hx_report_usage(inv->command->name, "--column: '%s' is not FIELD=NAME", text);
+	hx_report_hint("FIELD is id, topic, key, type, payload or status; or use "
+		       "prefix=TEXT, pending=WORD or processed=WORD");
 	return HX_EXIT_USAGE;
 }
 
@@ -95,10 +94,9 @@ int hx_outbox_init(struct hx_invocation *inv, char **operands, size_t count)
 	    (hx_options_get(&inv->options, HX_OUTBOX_TABLE) != NULL ||
 	     hx_options_get(&inv->options, HX_OUTBOX_COLUMN) != NULL ||
 	     hx_options_get(&inv->options, HX_OUTBOX_EXISTING) != NULL)) {
-		(void)hx_report_usage(inv->command->name, "no preset was named");
-		hx_report_hint(
-			"--preset debezium or --preset events is what --table, --column and --existing"
-			" are about");
+		(void)hx_report_usage(inv->command->name, "missing option --preset");
+		hx_report_hint("--table, --column and --existing require --preset debezium or "
+			       "--preset events");
 		return HX_EXIT_USAGE;
 	}
 	if (hapax_outbox_init(url, &migration, &err) != HAPAX_OK)
@@ -117,13 +115,12 @@ int hx_outbox_init(struct hx_invocation *inv, char **operands, size_t count)
 		return HX_EXIT_OK;
 	}
 	hx_out_printf(
-		&inv->out, "the outbox %s, in version %" PRId64 "\n",
-		migration.from == migration.to ? "is there"
-			: migration.from == 0  ? "was made"
-					       : "was brought up to date",
+		&inv->out, "the outbox table %s: version %" PRId64 "\n",
+		migration.from == migration.to ? "is up to date"
+			: migration.from == 0  ? "was created"
+					       : "was updated",
 		migration.to);
 	if (taken > 0)
-		hx_out_printf(
-			&inv->out, "%" PRIu64 " rows that were there are events now\n", taken);
+		hx_out_printf(&inv->out, "%" PRIu64 " existing rows became events\n", taken);
 	return HX_EXIT_OK;
 }

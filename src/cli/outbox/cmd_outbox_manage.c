@@ -271,7 +271,7 @@ static int audit_row(void *context, const struct hapax_field *fields, size_t cou
 	if (audit->code == HX_EXIT_OK && !is_found)
 		print_missing(audit, fields[0].value);
 	hx_progress_show(
-		&audit->progress, "%" PRIu64 " looked at, %" PRIu64 " have no event", audit->looked,
+		&audit->progress, "%" PRIu64 " checked, %" PRIu64 " have no event", audit->looked,
 		audit->missing);
 	return audit->code != HX_EXIT_OK;
 }
@@ -297,9 +297,8 @@ static int rebuild_row(void *context, const struct hapax_field *fields, size_t c
 	if (event.id.size == 0 || event.topic.size == 0) {
 		audit->code = hx_report_usage(
 			audit->inv->command->name,
-			"row %" PRIu64
-			" of the query has no id or no topic; it needs columns id, topic,"
-			" payload, and may have ordering_key, type, source, subject, content_type",
+			"row %" PRIu64 " of the query has no id or no topic; the columns id, topic "
+			"and payload are required",
 			audit->looked);
 		return 1;
 	}
@@ -313,7 +312,7 @@ static int rebuild_row(void *context, const struct hapax_field *fields, size_t c
 	}
 	audit->rebuilt++;
 	hx_progress_show(
-		&audit->progress, "%" PRIu64 " looked at, %" PRIu64 " rebuilt", audit->looked,
+		&audit->progress, "%" PRIu64 " checked, %" PRIu64 " rebuilt", audit->looked,
 		audit->rebuilt);
 	return 0;
 }
@@ -325,8 +324,8 @@ static int run_query(struct audit *audit, hapax_outbox_row_fn *row)
 	struct hapax_error err;
 
 	if (sql == NULL) {
-		(void)hx_report_usage(inv->command->name, "no query was given");
-		hx_report_hint("--query 'SELECT ... FROM orders' says what should have events");
+		(void)hx_report_usage(inv->command->name, "missing option --query");
+		hx_report_hint("use --query 'SELECT ...' for the rows that must have events");
 		return HX_EXIT_USAGE;
 	}
 	hx_progress_init(&audit->progress);
@@ -353,7 +352,7 @@ int hx_outbox_audit(struct hx_invocation *inv, char **operands, size_t count)
 		return code;
 	hx_out_flush(&inv->out);
 	hx_report_line(
-		"%" PRIu64 " looked at, %" PRIu64 " have no event", audit.looked, audit.missing);
+		"%" PRIu64 " checked, %" PRIu64 " have no event", audit.looked, audit.missing);
 	return audit.missing > 0 ? HX_EXIT_NO : HX_EXIT_OK;
 }
 

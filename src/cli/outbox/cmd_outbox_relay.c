@@ -51,9 +51,9 @@ static int read_options(const struct hx_invocation *inv, struct hapax_relay_opti
 		return code;
 	options->sink = hx_outbox_text(inv, HX_OUTBOX_TO);
 	if (options->sink == NULL) {
-		(void)hx_report_usage(inv->command->name, "nowhere to publish to was named");
-		hx_report_hint(
-			"--to amqp://HOST/VHOST, kafka://HOST, redis://HOST or http://HOST/PATH");
+		(void)hx_report_usage(inv->command->name, "missing option --to");
+		hx_report_hint("use amqp://HOST/VHOST, kafka://HOST, redis://HOST or "
+			       "http://HOST/PATH");
 		return HX_EXIT_USAGE;
 	}
 	if (batch != NULL)

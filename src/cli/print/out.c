@@ -131,7 +131,7 @@ int hx_out_finish(struct hx_out *out, const char *command, int code)
 	if (out->os_errno == EINTR && code > HX_EXIT_SIGNAL)
 		return code;
 	(void)hx_error_set(
-		&err, HAPAX_ERR_UNAVAILABLE, out->os_errno, "standard output was not written");
+		&err, HAPAX_ERR_UNAVAILABLE, out->os_errno, "could not write standard output");
 	hx_report(command, "%s", err.message);
 	return HX_EXIT_IO;
 }

@@ -113,7 +113,7 @@ void hx_outcome_out_text(struct hx_out *out, const struct hapax_op *op, int64_t 
 	case HAPAX_OUTCOME_MISMATCH:
 		hx_out_coloured(out, HX_COLOUR_RED, "mismatch");
 		print_first_seen(out, op->first_seen_ms, now_ms);
-		hx_out_text(out, " with another payload");
+		hx_out_text(out, " with a different payload");
 		break;
 	case HAPAX_OUTCOME_PARKED:
 		hx_out_coloured(out, HX_COLOUR_YELLOW, "parked");

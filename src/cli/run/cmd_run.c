@@ -19,29 +19,29 @@
 #include "cli/run/run_signal.h"
 
 static const struct hx_option options[] = {
-	{HX_RUN_OPTION_KEY, "key", 'k', HX_OPTION_TEXT, "K", "what must happen once", NULL},
+	{HX_RUN_OPTION_KEY, "key", 'k', HX_OPTION_TEXT, "K", "key of this run", NULL},
 	{HX_RUN_OPTION_STRATEGY, "strategy", 's', HX_OPTION_TEXT, "S",
-	 "args, stdin, file:PATH, or a strategy of 'hapax key'", NULL},
+	 "derive the key: args, stdin, file:PATH or a key strategy", NULL},
 	{HX_RUN_OPTION_WAIT, "wait", 'w', HX_OPTION_MAYBE, "T",
-	 "wait for a run in progress, at most T; then its output", NULL},
+	 "wait up to T for a run in progress and print its output", NULL},
 	{HX_RUN_OPTION_TIMEOUT, "timeout", 0, HX_OPTION_TEXT, "T",
-	 "end the command after T; what it did is not known then", NULL},
+	 "stop the command after T; its outcome is then unknown", NULL},
 	{HX_RUN_OPTION_KILL_AFTER, "kill-after", 0, HX_OPTION_TEXT, "T",
-	 "from TERM to KILL when it is ended; 10s", NULL},
+	 "time between TERM and KILL (default: 10s)", NULL},
 	{HX_RUN_OPTION_SUCCESS_CODES, "success-codes", 0, HX_OPTION_TEXT, "LIST",
-	 "exit codes that mean done, beside 0: 3,10-19", NULL},
+	 "exit codes that mean success, in addition to 0: 3,10-19", NULL},
 	{HX_RUN_OPTION_KEEP_ON_FAIL, "keep-on-fail", 0, HX_OPTION_FLAG, NULL,
-	 "a failure is final: keep and replay it", NULL},
+	 "store and replay failures, too", NULL},
 	{HX_RUN_OPTION_ON_LAPSE, "on-lapse", 0, HX_OPTION_CHOICE, "retry|park",
-	 "when nobody knows how it ended: run again, or ask", hx_run_on_lapse_choices},
+	 "after an unknown outcome, run again or park (default: retry)", hx_run_on_lapse_choices},
 	{HX_RUN_OPTION_FINGERPRINT, "fingerprint", 0, HX_OPTION_CHOICE, "args|stdin|none",
-	 "what must be the same when the key is; args", hx_cmd_run_fingerprint_choices},
+	 "what must match when the key matches (default: args)", hx_cmd_run_fingerprint_choices},
 	{HX_RUN_OPTION_LEASE, "lease", 0, HX_OPTION_TEXT, "D",
-	 "how long others wait when this host is gone; 30s", NULL},
+	 "how long other hosts wait if this one dies (default: 30s)", NULL},
 	{HX_RUN_OPTION_MAX_RESULT, "max-result", 0, HX_OPTION_TEXT, "SIZE",
-	 "how much output is kept for replay; 256KiB", NULL},
+	 "maximum output to store (default: 256KiB)", NULL},
 	{HX_RUN_OPTION_STATUS_FD, "status-fd", 0, HX_OPTION_TEXT, "N",
-	 "write what happened to descriptor N, as JSON", NULL},
+	 "write the outcome to file descriptor N, as JSON", NULL},
 	{.name = NULL},
 };
 
@@ -81,7 +81,7 @@ static int tell_not_started(const struct hx_cmd_run_report *report)
 {
 	hx_report(report->ledger->inv->command->name, "%s", report->err.message);
 	if (report->err.os_errno == ENOEXEC)
-		hx_report_hint("a script needs a first line that names its interpreter");
+		hx_report_hint("start the script with a line such as #!/bin/sh");
 	if (report->err.os_errno == ENOENT)
 		return HX_EXIT_NOT_FOUND;
 	return report->err.status == HAPAX_ERR_INVALID ? HX_EXIT_NOT_STARTED : HX_EXIT_WRAPPER;
@@ -98,7 +98,8 @@ static enum hapax_status start(struct hx_cmd_run_ledger *ledger, struct hapax_er
 	else
 		hx_report(
 			ledger->inv->command->name,
-			"note: no lock file was made%s%s; only the lease guards this run",
+			"note: could not create a lock file%s%s; only the lease "
+			"protects this run",
 			folders->make_count > 0 ? " in " : "",
 			folders->make_count > 0 ? folders->paths[0] : "");
 	status = hx_cmd_run_ledger_confirm(ledger, err);
@@ -156,7 +157,7 @@ static int decide(struct hx_cmd_run_report *report)
 	if (hx_cmd_run_claim_wait(&claim) != HAPAX_OK)
 		return fail(report, &claim.err);
 	if (claim.signal != 0) {
-		report->error = "a signal ended the wait";
+		report->error = "a signal stopped the wait";
 		return HX_EXIT_SIGNAL + claim.signal;
 	}
 	report->outcome = ledger->seen.outcome;
@@ -190,9 +191,9 @@ static int run_planned(struct hx_invocation *inv)
 		if (ledger->signal_fd >= 0)
 			report->exit_code = decide(report);
 		else
-			hx_report(inv->command->name, "signals cannot be watched");
+			hx_report(inv->command->name, "could not watch signals");
 	} else {
-		report->error = "the store was not opened";
+		report->error = "could not open the store";
 	}
 	if (run_state.plan.status_fd >= 0)
 		hx_cmd_run_report_json(report, run_state.plan.status_fd);
@@ -207,7 +208,8 @@ static int run_run(struct hx_invocation *inv)
 	if (hx_options_get(&inv->options, HX_OPTION_OUTPUT) != NULL)
 		hx_report(
 			inv->command->name,
-			"note: -o changes nothing here: the output is the command's; see --status-fd");
+			"note: -o has no effect: the output is that of the command; "
+			"see --status-fd");
 	code = hx_cmd_run_plan_read(inv, &run_state.plan);
 	code = code == HX_EXIT_OK ? run_planned(inv) : HX_EXIT_WRAPPER;
 	hx_cmd_run_plan_done(&run_state.plan);
@@ -215,39 +217,39 @@ static int run_run(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "the command's status, now or when it ran; with 128 added, its signal"},
-	{HX_EXIT_MISMATCH, "mismatch: the same key came with another command"},
-	{HX_EXIT_BUSY, "in progress, or parked until somebody decides: try again later"},
-	{HX_EXIT_WRAPPER, "hapax itself failed: usage, store, fenced; see the message"},
-	{HX_EXIT_NOT_STARTED, "the command was found, but could not be started"},
-	{HX_EXIT_NOT_FOUND, "the command was not found"},
+	{HX_EXIT_OK, "the status of COMMAND, from this run or the stored one; 128+N for signal N"},
+	{HX_EXIT_MISMATCH, "mismatch: the key was used with a different command"},
+	{HX_EXIT_BUSY, "in progress (retry later), or parked (run 'hapax resolve')"},
+	{HX_EXIT_WRAPPER, "hapax failed: usage, store or fencing error"},
+	{HX_EXIT_NOT_STARTED, "COMMAND could not be executed"},
+	{HX_EXIT_NOT_FOUND, "COMMAND was not found"},
 	{0, NULL},
 };
 
 static const struct command_example examples[] = {
 	{"hapax run --key report-2026-11-15 -- echo 'made the report'",
-	 "the second time it only shows the output again"},
+	 "the second run prints the stored output"},
 	{"hapax run --strategy 'template:backup-{date:%Y-%m-%d}' -- echo 'backed up'",
-	 "once a day, however often cron or a person starts it"},
+	 "once a day, no matter how often it is started"},
 	{"hapax run --key import-7 --wait=10m --timeout 1h --on-lapse park -- echo imported",
-	 "wait for whoever is at it; if it ends in the dark, ask a person"},
+	 "wait for a run in progress; park the key if the outcome is unknown"},
 	{"echo '{\"id\":17}' | hapax run --strategy field:id --fingerprint stdin -- cat",
-	 "the key stands in the message"},
+	 "use a field of the message as the key"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_run = {
 	.name = "run",
-	.summary = "run a command once per key, and replay its output and exit status",
+	.summary = "run a command once per key; replay its output and exit status",
 	.usage = "--key K [OPTION]... -- COMMAND [ARGUMENT]...",
 	.description =
-		"Runs COMMAND if nobody has run it for this key, and keeps what it wrote and how it\n"
-		"ended. Whoever comes again within the TTL gets the same output and status, byte for\n"
-		"byte, and nothing runs. A command that fails (a status other than 0, or a signal)\n"
-		"is not kept: the next one runs. If a run dies, or its host, the next one takes over.\n"
+		"Runs COMMAND if no run with this key has succeeded within the TTL. Otherwise prints the\n"
+		"stored output, byte for byte, and exits with the stored status.\n"
 		"\n"
-		"The command finds HAPAX_KEY, HAPAX_TOKEN and HAPAX_ATTEMPT in its environment, and\n"
-		"signals sent to hapax reach it. Its output passes through as it comes.\n",
+		"A command that fails (nonzero status or signal) leaves no result: the next run starts\n"
+		"it again. If hapax dies, the next run takes over: on the same host once the old command\n"
+		"has exited, on other hosts once the lease has lapsed. COMMAND inherits HAPAX_KEY,\n"
+		"HAPAX_TOKEN and HAPAX_ATTEMPT. hapax forwards signals to it and passes its output through.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_TTL | COMMAND_WRAPPER,
 	.operands_min = 1,
 	.operands_max = SIZE_MAX,

@@ -139,8 +139,8 @@ enum hapax_status hx_cmd_run_child_start(
 	if (!failed)
 		failed = open_stream(&child->streams[1], &writes[1]);
 	if (failed)
-		status =
-			hx_error_set(err, hx_error_status_of(-failed), -failed, "no pipe was made");
+		status = hx_error_set(
+			err, hx_error_status_of(-failed), -failed, "could not create a pipe");
 	else
 		status = spawn(child, writes[0], writes[1], lock_fd, err);
 	hx_stream_close(writes[0]);

@@ -28,9 +28,9 @@ static void explain_end(const struct hx_cmd_run_child *child, char out[WHY_SIZE]
 	if (child->is_lost)
 		(void)snprintf(out, WHY_SIZE, "its exit status was lost");
 	else if (child->stop == HX_RUN_STOP_TIMEOUT)
-		(void)snprintf(out, WHY_SIZE, "it took longer than --timeout and was ended");
+		(void)snprintf(out, WHY_SIZE, "it exceeded --timeout");
 	else if (child->end.signal > 0)
-		(void)snprintf(out, WHY_SIZE, "signal %d ended it", child->end.signal);
+		(void)snprintf(out, WHY_SIZE, "it was killed by signal %d", child->end.signal);
 	else
 		(void)snprintf(out, WHY_SIZE, "exit status %d", child->end.exit_code);
 }
@@ -88,29 +88,29 @@ static int tell_refused(struct hx_cmd_run_report *report, const char *name)
 	case HX_RUN_STANDING_COMPLETED:
 		hx_report(
 			name,
-			"note: the key was completed while the command ran; its status %d is not "
-			"kept",
+			"note: the key was completed while the command ran; exit "
+			"status %d is not stored",
 			report->exit_code);
 		return report->exit_code;
 	case HX_RUN_STANDING_OURS:
 		hx_report(
 			name,
-			"the command ended with status %d, but its claim had been given up: it "
-			"was not parked",
+			"the command exited with status %d, but its claim was "
+			"released; the key is not parked",
 			report->exit_code);
 		return report->exit_code;
 	case HX_RUN_STANDING_GONE:
 		hx_report(
 			name,
-			"note: the key's record expired or was removed while the command ran; its "
-			"status %d is not kept",
+			"note: the record expired or was deleted while the command "
+			"ran; exit status %d is not stored",
 			report->exit_code);
 		return report->exit_code;
 	case HX_RUN_STANDING_TAKEN:
-		hx_report(name, "fenced: another run has taken over; this result is not kept");
+		hx_report(name, "fenced: another run has taken over; this result is not stored");
 		break;
 	case HX_RUN_STANDING_UNKNOWN:
-		hx_report(name, "fenced: the claim was lost; this result is not kept");
+		hx_report(name, "fenced: the claim was lost; this result is not stored");
 		break;
 	}
 	report->is_fenced = true;
@@ -123,10 +123,13 @@ static int tell_unstored(struct hx_cmd_run_report *report, const char *name)
 	if (report->status == HAPAX_ERR_FENCED)
 		return tell_refused(report, name);
 	hx_report(
-		name, "the command ended with status %d, but that %s stored: %s", report->exit_code,
-		report->status == HAPAX_ERR_UNCERTAIN ? "may not be" : "was not",
+		name,
+		"the command exited with status %d, but its result %s stored: "
+		"%s",
+		report->exit_code, report->status == HAPAX_ERR_UNCERTAIN ? "may not be" : "was not",
 		report->err.message);
-	hx_report_hint("it may run again; 'hapax explain KEY' shows what is known");
+	hx_report_hint("the command may run again; 'hapax explain KEY' describes the "
+		       "state");
 	return report->exit_code;
 }
 
@@ -136,9 +139,12 @@ int hx_cmd_run_end_tell(struct hx_cmd_run_report *report, const struct hx_cmd_ru
 	int code = report->exit_code;
 
 	if (report->is_timed_out)
-		hx_report(name, "timed out: the command was ended; what it did is not known");
+		hx_report(name, "timed out: the command was stopped and its outcome is unknown");
 	if (child->ledger->is_shortened)
-		hx_report(name, "note: there was no room for the output; that it is done was kept");
+		hx_report(
+			name,
+			"note: the store has no room for the output; only the exit "
+			"status is stored");
 	if (!report->is_stored && child->stop != HX_RUN_STOP_FENCED)
 		code = tell_unstored(report, name);
 	for (size_t i = 0; i < 2; i++)

@@ -36,7 +36,7 @@ static int make_strategy(const char *command, const char *text, struct hapax_key
 	if (hapax_key_strategy_new(text, &options, ret, &err) == HAPAX_OK)
 		return HX_EXIT_OK;
 	(void)hx_report_usage(command, "--strategy: %s", err.message);
-	hx_report_hint("args, stdin, file:PATH, or a strategy of 'hapax help key'");
+	hx_report_hint("use args, stdin, file:PATH or a strategy of 'hapax help key'");
 	return HX_EXIT_USAGE;
 }
 
@@ -46,7 +46,7 @@ int hx_cmd_run_key_needs_stdin(const char *command, const char *text, bool *ret)
 	int code;
 
 	if (strcmp(text, "file:-") == 0)
-		return hx_report_usage(command, "--strategy: '-' is no file; write stdin");
+		return hx_report_usage(command, "--strategy: 'file:-' is not a file; use stdin");
 	*ret = strcmp(text, "stdin") == 0;
 	if (*ret || strcmp(text, "args") == 0 || is_file(text))
 		return HX_EXIT_OK;
@@ -157,7 +157,7 @@ int hx_cmd_run_key_make(
 
 	if (strcmp(text, "args") == 0) {
 		if (hx_cmd_run_key_hash_arguments(argv, digest) != HAPAX_OK) {
-			hx_report(command, "memory ran out");
+			hx_report(command, "not enough memory");
 			return HX_EXIT_OS;
 		}
 		write_digest("args:", digest, ret);

@@ -72,7 +72,7 @@ int hx_cmd_run_ledger_open(
 	hx_buf_init(&ledger->buf, HX_RECORD_SIZE_MAX);
 	hx_owner_text(ledger->owner);
 	if (hx_stream_pipe(ledger->wake, HX_STREAM_READ_NOWAIT | HX_STREAM_WRITE_NOWAIT) != 0) {
-		hx_report(inv->command->name, "no pipe was made");
+		hx_report(inv->command->name, "could not create a pipe");
 		return HX_EXIT_OS;
 	}
 	code = hx_settings_open(inv, HX_OPEN_CREATE, &ledger->store);
@@ -268,10 +268,10 @@ static enum hapax_status read_claim(struct hx_cmd_run_ledger *ledger, struct hap
 	if (op.outcome != HAPAX_OUTCOME_FOUND)
 		return hx_error_set(
 			err, HAPAX_ERR_FENCED, 0,
-			"the key's record was removed before this run began");
+			"the record of the key was deleted before this run started");
 	if (op.token != ledger->token)
 		return hx_error_set(
-			err, HAPAX_ERR_FENCED, 0, "another run took over before this one began");
+			err, HAPAX_ERR_FENCED, 0, "another run took over before this run started");
 	ledger->seen.record = &ledger->record;
 	return HAPAX_OK;
 }
@@ -299,7 +299,7 @@ static enum hapax_status renew_first(struct hx_cmd_run_ledger *ledger, struct ha
 		if (ledger->is_fenced || ledger->has_ended)
 			return hx_error_set(
 				err, HAPAX_ERR_FENCED, 0,
-				"another run took over before this one began");
+				"another run took over before this run started");
 		if (hapax_run_may_begin(ledger->run)) {
 			ledger->is_lapsed = false;
 			return HAPAX_OK;
@@ -307,8 +307,8 @@ static enum hapax_status renew_first(struct hx_cmd_run_ledger *ledger, struct ha
 		if (hx_clock_mono_ns() >= end_ns)
 			return hx_error_set(
 				err, HAPAX_ERR_FENCED, 0,
-				"the lease was over before the command could begin, and could not be "
-				"renewed");
+				"the lease lapsed before the command could start, and could "
+				"not be renewed");
 		(void)hx_stream_wait(&wake, 1, ledger->due_ns < end_ns ? ledger->due_ns : end_ns);
 	}
 }

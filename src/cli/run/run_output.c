@@ -86,7 +86,7 @@ bool hx_cmd_run_output_report(const struct hx_cmd_run_output *output, const char
 	if (output->os_errno == 0 || output->os_errno == EPIPE)
 		return false;
 	(void)hx_error_set(
-		&err, HAPAX_ERR_UNAVAILABLE, output->os_errno, "standard %s was not written",
+		&err, HAPAX_ERR_UNAVAILABLE, output->os_errno, "could not write standard %s",
 		output->fd == STDOUT_FILENO ? "output" : "error");
 	hx_report(command, "%s", err.message);
 	return true;

@@ -92,9 +92,9 @@ static int read_codes(const struct hx_invocation *inv, struct hx_cmd_run_plan *p
 			at = read_number(at + 1, HX_RUN_EXIT_CODES - 1, &last);
 		if (at == NULL || last < first || (*at != ',' && *at != '\0')) {
 			(void)hx_report_usage(
-				inv->command->name, "--success-codes: '%s' is not a list of codes",
-				text);
-			hx_report_hint("exit codes from 0 to 255: 0,3,10-19");
+				inv->command->name,
+				"--success-codes: '%s' is not a list of exit codes", text);
+			hx_report_hint("use exit codes from 0 to 255, as in 3,10-19");
 			return HX_EXIT_USAGE;
 		}
 		for (long code = first; code <= last; code++)
@@ -115,17 +115,21 @@ static int read_status_fd(const struct hx_invocation *inv, struct hx_cmd_run_pla
 	end = read_number(text, STATUS_FD_MAX, &fd);
 	if (end == NULL || *end != '\0')
 		return hx_report_usage(
-			inv->command->name, "--status-fd: '%s' is not a descriptor", text);
+			inv->command->name, "--status-fd: '%s' is not a file descriptor", text);
 	if (fd < 3) {
 		(void)hx_report_usage(
-			inv->command->name, "--status-fd: %ld is the command's own", fd);
-		hx_report_hint("hapax run --status-fd 3 ... 3>status.json");
+			inv->command->name,
+			"--status-fd: file descriptor %ld belongs to the command", fd);
+		hx_report_hint("use 3 or higher: hapax run --status-fd 3 ... 3>status.json");
 		return HX_EXIT_USAGE;
 	}
 	if (hx_stream_set_private((int)fd) != 0) {
 		(void)hx_report_usage(
-			inv->command->name, "--status-fd: descriptor %ld is not open", fd);
-		hx_report_hint("hapax run --status-fd %ld ... %ld>status.json", fd, fd);
+			inv->command->name, "--status-fd: file descriptor %ld is not open", fd);
+		hx_report_hint(
+			"open it in the shell: hapax run --status-fd %ld ... "
+			"%ld>status.json",
+			fd, fd);
 		return HX_EXIT_USAGE;
 	}
 	plan->status_fd = (int)fd;
@@ -142,7 +146,7 @@ static int read_max_result(struct hx_invocation *inv, struct hx_cmd_run_plan *pl
 		return hx_report_usage(inv->command->name, "--max-result: %s", err.message);
 	if (bytes == 0 || bytes > HX_RESULT_SIZE_LIMIT)
 		return hx_report_usage(
-			inv->command->name, "--max-result: '%s' is not between 1 and 16MiB", text);
+			inv->command->name, "--max-result: '%s' must be between 1 and 16MiB", text);
 	plan->result_size_max = (size_t)bytes;
 	inv->settings.result_size_max = bytes;
 	return HX_EXIT_OK;
@@ -155,10 +159,10 @@ static int check_key(const struct hx_invocation *inv, struct hx_cmd_run_plan *pl
 	const char *name = inv->command->name;
 
 	if (key != NULL && from != NULL)
-		return hx_report_usage(name, "--key and --strategy were both given");
+		return hx_report_usage(name, "cannot use --key together with --strategy");
 	if (key == NULL && from == NULL) {
-		(void)hx_report_usage(name, "--key was missing: what must happen once?");
-		hx_report_hint("hapax run --key report-2026-11-15 -- make report");
+		(void)hx_report_usage(name, "missing option: --key or --strategy");
+		hx_report_hint("as in: hapax run --key report-2026-11-15 -- make report");
 		return HX_EXIT_USAGE;
 	}
 	return key != NULL ? hx_key_text_read(name, "--key", key, &plan->key) : HX_EXIT_OK;
@@ -189,7 +193,7 @@ static int read_fingerprint(
 		return hx_cmd_run_stdin_hash(input, plan->fingerprint);
 	if (kind == HX_RUN_FINGERPRINT_ARGS &&
 	    hx_cmd_run_key_hash_arguments(plan->argv, plan->fingerprint) != HAPAX_OK) {
-		hx_report(inv->command->name, "memory ran out");
+		hx_report(inv->command->name, "not enough memory");
 		return HX_EXIT_OS;
 	}
 	return HX_EXIT_OK;

@@ -75,7 +75,8 @@ static int replay_exec(
 	if (result->omitted_bytes > 0)
 		hx_report(
 			command,
-			"note: it was done before; its output, %" PRIu64 " bytes, was not kept",
+			"note: the command has run before; its output (%" PRIu64
+			" bytes) is not stored",
 			result->omitted_bytes);
 	hx_cmd_run_output_init(&outputs[0], STDOUT_FILENO);
 	hx_cmd_run_output_init(&outputs[1], STDERR_FILENO);
@@ -95,7 +96,8 @@ int hx_cmd_run_replay(
 		return replay_exec(ledger, result, ret_signal);
 	hx_report(
 		ledger->inv->command->name,
-		"note: it %s before, but not by 'hapax run': there is no output to show",
-		is_ok ? "was done" : "failed for good");
+		"note: the work %s before, but not by 'hapax run'; there is no "
+		"output",
+		is_ok ? "was done" : "failed permanently");
 	return is_ok ? HX_EXIT_OK : HX_EXIT_NO;
 }

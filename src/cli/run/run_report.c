@@ -60,7 +60,9 @@ void hx_cmd_run_report_json(const struct hx_cmd_run_report *report, int fd)
 	struct hx_out out;
 
 	if (file == NULL) {
-		hx_report(ledger->inv->command->name, "--status-fd: %d was not written", fd);
+		hx_report(
+			ledger->inv->command->name,
+			"--status-fd: could not write to file descriptor %d", fd);
 		return;
 	}
 	hx_out_init(&out, file);
@@ -98,18 +100,19 @@ static void refuse_in_progress(const struct hx_cmd_run_claim *claim)
 	if (claim->is_held_here && seen->record->state != HAPAX_STATE_CLAIMED)
 		hx_report(
 			name,
-			"in progress: a command of this key is alive on this host, or about to "
-			"start; nothing was started");
+			"in progress: a command with this key is running or starting "
+			"on this host");
 	else
 		hx_report(
 			name, "in progress: attempt %u by %.*s, %s %s", (unsigned)seen->attempt,
 			(int)seen->record->owner.size, (const char *)seen->record->owner.data,
 			claim->is_held_here && seen->lease_left_ms == 0
-				? "alive on this host though its lease is over;"
+				? "still running on this host,"
 				: "its lease ends in",
-			claim->is_held_here && seen->lease_left_ms == 0 ? "nothing was started"
-									: span);
-	hx_report_hint("--wait waits for it and then gives its output");
+			claim->is_held_here && seen->lease_left_ms == 0
+				? "although its lease has lapsed"
+				: span);
+	hx_report_hint("use --wait to wait for it and print its output");
 }
 
 void hx_cmd_run_report_refusal(const struct hx_cmd_run_claim *claim)
@@ -122,13 +125,16 @@ void hx_cmd_run_report_refusal(const struct hx_cmd_run_claim *claim)
 	if (seen->outcome == HAPAX_OUTCOME_IN_PROGRESS) {
 		refuse_in_progress(claim);
 	} else if (seen->outcome == HAPAX_OUTCOME_MISMATCH) {
-		hx_report(name, "mismatch: the key was first seen %s with another command", time);
-		hx_report_hint(
-			"one key is for one command; --fingerprint stdin or none compares otherwise");
+		hx_report(
+			name,
+			"mismatch: the key was first used at %s with a different "
+			"command",
+			time);
+		hx_report_hint("use a new key, or relax --fingerprint");
 	} else {
 		hx_report(
-			name, "parked: first seen %s, nobody knows how it ended: %.*s", time,
+			name, "parked: the run of %s has an unknown outcome: %.*s", time,
 			(int)seen->record->error.size, (const char *)seen->record->error.data);
-		hx_report_hint("find out, then 'hapax resolve KEY --done' or '--retry'");
+		hx_report_hint("check it, then run 'hapax resolve KEY --done' or '--retry'");
 	}
 }

@@ -96,7 +96,7 @@ int hx_cmd_run_stdin_hash(
 	ssize_t size;
 
 	if (hx_sha256_init(&sha) != HAPAX_OK) {
-		hx_report(input->command, "memory ran out");
+		hx_report(input->command, "not enough memory");
 		return HX_EXIT_OS;
 	}
 	while ((size = hx_io_read_full(hx_io_system(), input->file, chunk, sizeof(chunk), offset)) >
@@ -120,7 +120,8 @@ int hx_cmd_run_stdin_read(const struct hx_cmd_run_stdin *input, struct hapax_buf
 	       0) {
 		if (hx_buf_append(buf, chunk, (size_t)size) != HAPAX_OK) {
 			hx_report(
-				input->command, "standard input was larger than %zu bytes",
+				input->command,
+				"standard input is too large: the limit is %zu bytes",
 				buf->size_max);
 			return HX_EXIT_DATA;
 		}

@@ -42,17 +42,18 @@ static int run_completion(struct hx_invocation *inv)
 
 static const struct command_example examples[] = {
 	{"hapax completion bash > hapax.bash", "then, in bash: . ./hapax.bash"},
-	{"hapax completion fish", "for fish: ~/.config/fish/completions/hapax.fish"},
+	{"hapax completion fish", "for ~/.config/fish/completions/hapax.fish"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_completion = {
 	.name = "completion",
-	.summary = "print what bash, zsh or fish needs to complete these commands",
+	.summary = "print a completion script for bash, zsh or fish",
 	.usage = "bash|zsh|fish",
-	.description = "  bash  . <(hapax completion bash), or into /etc/bash_completion.d/hapax\n"
-		       "  zsh   hapax completion zsh > DIRECTORY_IN_FPATH/_hapax\n"
-		       "  fish  hapax completion fish > ~/.config/fish/completions/hapax.fish\n",
+	.description = "  bash  . <(hapax completion bash), or install it as "
+		       "/etc/bash_completion.d/hapax\n  zsh   hapax completion zsh > "
+		       "DIRECTORY_IN_FPATH/_hapax\n  fish  hapax completion fish > "
+		       "~/.config/fish/completions/hapax.fish\n",
 	.operands_min = 1,
 	.operands_max = 1,
 	.examples = examples,

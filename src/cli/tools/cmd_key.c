@@ -33,15 +33,14 @@ static const char *const formats[] = {"text", "json", NULL};
 static const struct hx_option options[] = {
 	HX_KEY_OPTION_ROWS,
 	{OPTION_HEADER, "header", 'H', HX_OPTION_TEXT, "NAME:VALUE",
-	 "a header that came with it; may be repeated", NULL},
-	{OPTION_TIME, "time", 0, HX_OPTION_TEXT, "TIME|now", "the event's time, as in RFC 3339",
-	 NULL},
+	 "header of the message; may be repeated", NULL},
+	{OPTION_TIME, "time", 0, HX_OPTION_TEXT, "TIME|now", "time of the event (RFC 3339)", NULL},
 	{OPTION_LINES, "lines", 0, HX_OPTION_FLAG, NULL,
-	 "one document in each line, one key for each", NULL},
+	 "read one document per line, print one key each", NULL},
 	{OPTION_TEXT, "text", 0, HX_OPTION_FLAG, NULL, "content: print the text that is hashed",
 	 NULL},
-	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
-	 formats},
+	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json",
+	 "output format (default: text)", formats},
 	{.name = NULL},
 };
 
@@ -75,11 +74,10 @@ static int read_header(struct maker *maker, const char *text)
 
 	if (colon == NULL || colon == text) {
 		return hx_report_usage(
-			maker->inv->command->name, "header '%s' was not of the form NAME:VALUE",
-			text);
+			maker->inv->command->name, "--header: '%s' is not NAME:VALUE", text);
 	}
 	if (maker->header_count == HX_EVENT_FIELDS_MAX)
-		return hx_report_usage(maker->inv->command->name, "there were too many headers");
+		return hx_report_usage(maker->inv->command->name, "too many headers");
 	value = colon + 1;
 	while (*value == ' ')
 		value++;
@@ -121,8 +119,9 @@ static int read_time(struct maker *maker)
 	}
 	if (hx_date_parse(hapax_bytes_from_text(time->text), &maker->time_ms))
 		return HX_EXIT_OK;
-	(void)hx_report_usage(maker->inv->command->name, "'%s' was not a time", time->text);
-	hx_report_hint("2026-11-15T20:22:15Z, or now");
+	(void)hx_report_usage(
+		maker->inv->command->name, "--time: '%s' is not an RFC 3339 time", time->text);
+	hx_report_hint("use a time such as 2026-11-15T20:22:15Z, or now");
 	return HX_EXIT_USAGE;
 }
 
@@ -175,7 +174,9 @@ static void print_key(const struct maker *maker, const struct hapax_key *key)
 	hx_out_write(&maker->inv->out, key->key, key->key_size);
 	hx_out_text(&maker->inv->out, "\n");
 	if (key->kind == HAPAX_KEY_NONE)
-		hx_report_line("hapax: key: note: %s; processed unprotected", key->missing);
+		hx_report_line(
+			"hapax: key: note: %s; the event would run without protection",
+			key->missing);
 }
 
 /* Print one document's key. On INVALID nothing was printed, and err says why. */
@@ -332,7 +333,7 @@ static int run_key(struct hx_invocation *inv)
 }
 
 static const struct command_exit exits[] = {
-	{HX_EXIT_OK, "every document has a key, or was let through without one"},
+	{HX_EXIT_OK, "every document has a key, or passes without one"},
 	{HX_EXIT_DATA, "a document is not JSON, or lacks a part of its key"},
 	{HX_EXIT_NO_INPUT, "the file could not be read"},
 	{0, NULL},
@@ -340,12 +341,12 @@ static const struct command_exit exits[] = {
 
 static const struct command_example examples[] = {
 	{"echo '{\"order\":{\"id\":17}}' | hapax key --strategy field:order.id",
-	 "one field is the identity"},
+	 "use one field as the key"},
 	{"echo '{\"b\":2.0,\"a\":1}' | hapax key --strategy content",
-	 "the content is; order, blanks and 2.0 for 2 do not matter"},
+	 "hash the content; member order, blanks and 2.0 for 2 do not matter"},
 	{"echo '{\"a\":1,\"meta\":{\"at\":5}}' | hapax key -s content --exclude meta.at",
-	 "but for what changes with each delivery"},
-	{"hapax key --strategy 'template:report-{date:%Y-%m-%d}'", "a job that runs once a day"},
+	 "ignore a field that changes with each delivery"},
+	{"hapax key --strategy 'template:report-{date:%Y-%m-%d}'", "a key for each day"},
 	{NULL, NULL},
 };
 
@@ -361,17 +362,16 @@ const struct command hx_cmd_key = {
 	.summary = "print the key of a JSON document",
 	.usage = "--strategy S [OPTION]... [FILE|-]",
 	.description =
-		"Prints what a strategy takes for the key of the JSON document in FILE, or on\n"
-		"standard input. Nothing stands in for a part that is missing: that is an error\n"
-		"which names it.\n"
+		"Prints the key that a strategy derives from the JSON document in FILE or on standard\n"
+		"input. A missing part is an error that names the part.\n"
 		"\n"
-		"A path is a JSON Pointer (/order/id) or written with dots (order.id, items[0].sku);\n"
-		"in --include and --exclude, * stands for every item or member and ** for any depth.\n"
-		"With --input cloudevents or envelope paths begin with data., attr., header. or meta.\n"
-		"--canonical python makes the keys of hashlib.sha256(json.dumps(x, sort_keys=True)).\n"
+		"A path is a JSON Pointer (/order/id) or has dots (order.id, items[0].sku). In --include\n"
+		"and --exclude, * matches every item or member and ** any depth. With --input cloudevents\n"
+		"or envelope, paths start with data., attr., header. or meta. --canonical python makes the\n"
+		"same keys as hashlib.sha256(json.dumps(x, sort_keys=True)).\n"
 		"\n"
-		"A date is that of --time, or of the document's time; without any document, which\n"
-		"standard input is if it is empty or a terminal, it is today's.\n",
+		"A date is the one of --time or of the document. Without a document (standard input is\n"
+		"empty or a terminal), it is today's date.\n",
 	.list = list_strategies,
 	.operands_max = 1,
 	.options = options,

@@ -18,9 +18,9 @@ enum {
 static const char *const formats[] = {"text", "json", NULL};
 
 static const struct hx_option options[] = {
-	{OPTION_COUNT, "count", 'n', HX_OPTION_COUNT, "N", "how many to make (1)", NULL},
-	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", "the form of the output",
-	 formats},
+	{OPTION_COUNT, "count", 'n', HX_OPTION_COUNT, "N", "number of IDs (default: 1)", NULL},
+	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json",
+	 "output format (default: text)", formats},
 	{.name = NULL},
 };
 
@@ -54,14 +54,14 @@ static int read_back(struct hx_invocation *inv, bool as_json)
 	int64_t time_ms;
 
 	if (!hx_uuid7_parse(hapax_bytes_from_text(text), uuid))
-		return hx_report_usage(inv->command->name, "'%s' was not a UUID", text);
+		return hx_report_usage(inv->command->name, "'%s' is not a UUID", text);
 	if (!hx_uuid7_time_ms(uuid, &time_ms)) {
-		hx_report(inv->command->name, "'%s' was not a UUID of version 7", text);
-		hx_report_hint("only version 7 holds its time in milliseconds");
+		hx_report(inv->command->name, "'%s' is not a version 7 UUID", text);
+		hx_report_hint("only version 7 contains its time in milliseconds");
 		return HX_EXIT_DATA;
 	}
 	if (time_ms > HX_UTC_MS_MAX) {
-		hx_report(inv->command->name, "'%s' had a time beyond the year 9999", text);
+		hx_report(inv->command->name, "the time of '%s' is after the year 9999", text);
 		return HX_EXIT_DATA;
 	}
 	print(&inv->out, as_json, uuid, true);
@@ -79,7 +79,7 @@ static int run_uuid7(struct hx_invocation *inv)
 	if (inv->options.operand_count > 0) {
 		if (count != NULL)
 			return hx_report_usage(
-				inv->command->name, "--count means nothing beside a UUID");
+				inv->command->name, "--count cannot be used with a UUID");
 		return read_back(inv, as_json);
 	}
 	hx_uuid7_init(&generator);
@@ -96,25 +96,25 @@ static int run_uuid7(struct hx_invocation *inv)
 
 static const struct command_exit exits[] = {
 	{HX_EXIT_OK, "printed"},
-	{HX_EXIT_DATA, "the UUID is of another version, or its time beyond the year 9999"},
+	{HX_EXIT_DATA, "the UUID has a different version, or a time after the year 9999"},
 	{0, NULL},
 };
 
 static const struct command_example examples[] = {
-	{"hapax uuid7", "an id for one event"},
-	{"hapax uuid7 --count 3", "three, each larger than the one before"},
-	{"hapax uuid7 0190163d-8694-739b-aea5-966c26f8ad91", "when was this one made?"},
+	{"hapax uuid7", "create an ID for one event"},
+	{"hapax uuid7 --count 3", "create three IDs in ascending order"},
+	{"hapax uuid7 0190163d-8694-739b-aea5-966c26f8ad91", "print the time of an ID"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_uuid7 = {
 	.name = "uuid7",
-	.summary = "make ids that sort by time; or print the time of one",
+	.summary = "create time-ordered IDs, or print the time of one",
 	.usage = "[UUID] [OPTION]...",
 	.description =
-		"Prints a UUID of version 7 (RFC 9562): the time in milliseconds, then random bits.\n"
-		"A producer makes one for each event and sends it with every delivery. With UUID,\n"
-		"prints the time at which that one was made.\n",
+		"Prints a version 7 UUID (RFC 9562): the time in milliseconds, then random bits. A\n"
+		"producer creates one for each event and sends it with every delivery. With UUID, prints\n"
+		"the time at which it was created.\n",
 	.operands_max = 1,
 	.options = options,
 	.exits = exits,

@@ -13,7 +13,7 @@ static int run_version(struct hx_invocation *inv)
 }
 
 static const struct command_example examples[] = {
-	{"hapax version", "which one is installed"},
+	{"hapax version", "print the installed version"},
 	{NULL, NULL},
 };
 
