@@ -36,10 +36,10 @@ static bool commit(void *memory, uint64_t bytes, uint64_t reserved, uint64_t *co
 	unsigned flags = *committed >= HUGE_FROM_BYTES ? HX_PAGES_HUGE : 0;
 	uint64_t end;
 
-	assert(*committed <= reserved);
-	assert(*committed % step == 0);
 	if (bytes <= *committed)
 		return true;
+	assert(*committed <= reserved);
+	assert(*committed % step == 0);
 	end = round_up(bytes, step);
 	if (end > reserved ||
 	    hx_alloc_pages_commit((unsigned char *)memory + *committed, end - *committed, flags) !=
@@ -237,7 +237,6 @@ static uint32_t take_overflow(struct hx_table *table)
 	uint32_t number = table->overflow_free;
 
 	assert(number != 0);
-	assert(number < table->overflow_count);
 	assert(table->overflow_spare > 0);
 	table->overflow_free = hx_overflow_next(&table->overflow[number]);
 	table->overflow_spare--;
@@ -354,7 +353,6 @@ struct chain {
 /* Add the slot unless it is empty. */
 static void chain_add(struct chain *chain, uint32_t place, uint16_t tag)
 {
-	assert(chain->count < HX_CHAIN_SLOTS_MAX);
 	chain->places[chain->count] = place;
 	chain->tags[chain->count] = tag;
 	chain->count += place != 0;
@@ -467,11 +465,8 @@ static void split(struct hx_table *table, hx_table_rehash_fn *rehash, void *cont
 	struct chain up;
 	size_t stay = 0;
 
-	assert(low < high);
-	assert((count + 1) * sizeof(struct hx_bucket) <= table->buckets_committed);
-	/* The new bucket was never used: its slots are empty, and it has no chain. */
+	/* The new bucket was never used, so it has no chain. */
 	assert(atomic_load_explicit(&high->next, memory_order_relaxed) == 0);
-	assert(hx_bucket_empty_slot(high) == 0);
 	if (!chain_read(table, low, &chain))
 		return;
 	up.count = 0;
@@ -535,7 +530,9 @@ enum hapax_status hx_table_grow(
 	    commit(table->buckets, (count + 1) * sizeof(struct hx_bucket), table->buckets_bytes,
 		   &table->buckets_committed))
 		split(table, rehash, context);
-	hx_table_assert(table);
+	/* Seldom: a split comes with every eighth new key. */
+	if (count % 64 == 0)
+		hx_table_assert(table);
 	return add_spares(table, inserts + 1) ? HAPAX_OK : HAPAX_ERR_NO_MEMORY;
 }
 

@@ -308,7 +308,6 @@ static inline uint64_t hx_bucket_set_lane(uint64_t word, unsigned lane, uint16_t
 {
 	unsigned shift = lane * 16;
 
-	assert(lane < 4);
 	return (word & ~(UINT64_C(0xffff) << shift)) | (uint64_t)tag << shift;
 }
 
@@ -342,7 +341,6 @@ static inline void hx_table_insert(struct hx_table *table, uint64_t hash, uint32
 	unsigned slot = hx_bucket_empty_slot(bucket);
 
 	assert(place != 0);
-	assert(hx_table_is_begun(table));
 	if (slot < HX_BUCKET_SLOTS) {
 		hx_bucket_set_tag(bucket, slot, hx_table_tag(hash));
 		atomic_store_explicit(&bucket->places[slot], place, memory_order_release);

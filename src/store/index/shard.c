@@ -219,6 +219,7 @@ static void count_record(struct hx_shard *shard, uint32_t place, bool is_in)
 void hx_shard_publish(struct hx_shard *shard, uint64_t hash, uint32_t old, uint32_t place)
 {
 	assert(hx_shard_is_locked(shard));
+	assert(hx_table_is_begun(&shard->table));
 	assert(place != old);
 	count_record(shard, place, true);
 	if (old == 0) {
