@@ -465,10 +465,12 @@ static enum hapax_status step(struct hapax_relay *relay, bool *is_done, struct h
 		return status;
 	if (batch->count == 0)
 		return rest(relay, is_done, err);
+	/* Unpublished rows have the outcomes of the batch before: they must not be marked. */
 	if (batch->count >= BUSY_ROWS)
 		status = set_idle(relay, false, err);
-	if (status == HAPAX_OK)
-		status = publish(relay, err);
+	if (status != HAPAX_OK)
+		return status;
+	status = publish(relay, err);
 	adapt(relay);
 	mark(relay);
 	return status;

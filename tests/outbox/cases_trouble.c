@@ -388,6 +388,76 @@ static void queries_of_people_only_read(void **state)
 	hapax_outbox_close(outbox);
 }
 
+/* A relay that waits, and then cannot say that it is busy. */
+struct busy_case {
+	struct reports reports; /* the first: it is the context of the reports, too */
+	struct outbox_case *c;
+	int phase;
+};
+
+static int stop_when_all_are_marked(void *context)
+{
+	struct busy_case *b = context;
+
+	if (b->phase == 0 &&
+	    outbox_case_number(b->c, "SELECT count(*) FROM {}hapax_outbox_relay WHERE is_idle") ==
+		    1) {
+		outbox_case_run(
+			b->c,
+			"ALTER FUNCTION {}hapax_outbox_set_idle(text, boolean) RENAME TO hapax_outbox_gone");
+		outbox_case_run(
+			b->c,
+			"SELECT {}hapax_outbox_add('orders', convert_to(n::text, 'UTF8'), p_id => 'row-' || n)"
+			" FROM generate_series(1, 40) n");
+		b->phase = 1;
+	} else if (b->phase == 1 && b->reports.counts[HAPAX_RELAY_OUTAGE] > 0) {
+		outbox_case_run(
+			b->c,
+			"ALTER FUNCTION {}hapax_outbox_gone(text, boolean) RENAME TO hapax_outbox_set_idle");
+		b->phase = 2;
+	}
+	return b->phase == 2 &&
+		outbox_case_number(b->c, "SELECT count(*) FROM {}hapax_outbox WHERE state = 0") ==
+		0;
+}
+
+/* The rows of the batch before were sent; these were only fetched. */
+static void rows_that_were_not_published_are_not_marked(void **state)
+{
+	struct outbox_case *c = *state;
+	struct busy_case b = {.c = c};
+	struct hapax_relay_options options = relay_options(&b.reports);
+
+	needs_postgres(c, "only a relay on PostgreSQL says whether it waits");
+	outbox_case_add(c, "orders", "", "first", "0");
+	options.is_finite = 0;
+	options.stop = stop_when_all_are_marked;
+	options.context = &b;
+	(void)drain_with(c, &options);
+	assert_int_equal(b.phase, 2);
+	assert_int_equal(sunk.count, 41);
+	assert_int_equal(memory_log_find(&sunk, "row-1", NULL), 1);
+}
+
+/* A lost connection must not leave the long deadline of the statement that was not asked. */
+static void patience_ends_with_the_connection(void **state)
+{
+	struct outbox_case *c = *state;
+	struct hapax_outbox_status status = HAPAX_OUTBOX_STATUS_INIT;
+	struct hapax_outbox *outbox = NULL;
+	struct hapax_error err;
+
+	needs_postgres(c, "SQLite has no connection to lose");
+	assert_int_equal(hapax_outbox_open(c->url, &outbox, &err), HAPAX_OK);
+	outbox_case_run(
+		c,
+		"SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE pid <> pg_backend_pid()"
+		" AND application_name = 'hapax outbox' AND datname = current_database()");
+	assert_int_not_equal(hapax_outbox_status(outbox, &status, &err), HAPAX_OK);
+	assert_int_equal(hapax_outbox_status(outbox, &status, &err), HAPAX_OK);
+	hapax_outbox_close(outbox);
+}
+
 const struct outbox_test trouble_cases[] = {
 	{"reasons_that_are_no_text_are_written_down", reasons_that_are_no_text_are_written_down},
 	{"rows_that_are_no_events_are_parked", rows_that_are_no_events_are_parked},
@@ -404,5 +474,8 @@ const struct outbox_test trouble_cases[] = {
 	{"rights_and_tables_that_are_missing_are_told",
 	 rights_and_tables_that_are_missing_are_told},
 	{"queries_of_people_only_read", queries_of_people_only_read},
+	{"rows_that_were_not_published_are_not_marked",
+	 rows_that_were_not_published_are_not_marked},
+	{"patience_ends_with_the_connection", patience_ends_with_the_connection},
 	{NULL, NULL},
 };

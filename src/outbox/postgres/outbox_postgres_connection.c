@@ -299,13 +299,18 @@ enum hapax_status hx_outbox_postgres_run(
 enum hapax_status hx_outbox_postgres_be_patient(
 	struct hx_outbox_postgres *outbox, bool is_patient, struct hapax_error *err)
 {
-	outbox->is_patient = is_patient;
+	enum hapax_status status = HAPAX_OK;
+
+	/* The statement that sets the server's limit has the short deadline itself. */
+	outbox->is_patient = false;
 	/* A new connection has the default limits. */
-	if (outbox->is_joined || (!is_patient && outbox->conn == NULL))
-		return HAPAX_OK;
-	return hx_outbox_postgres_run(
-		outbox, is_patient ? "SET statement_timeout = 0" : "SET statement_timeout = '12s'",
-		NULL, 0, "nothing was done", NULL, err);
+	if (!outbox->is_joined && (is_patient || outbox->conn != NULL))
+		status = hx_outbox_postgres_run(
+			outbox,
+			is_patient ? "SET statement_timeout = 0" : "SET statement_timeout = '12s'",
+			NULL, 0, "nothing was done", NULL, err);
+	outbox->is_patient = is_patient && status == HAPAX_OK;
+	return status;
 }
 
 int64_t hx_outbox_postgres_number(const PGresult *result, int row, int column)

@@ -303,7 +303,8 @@ static enum hapax_status publish_alone(
 {
 	enum hapax_status status = publish_window(sink, &row, 1, deadline_ns, err);
 
-	if (status == HAPAX_OK && sink->is_closed)
+	/* The broker may close the channel after it has confirmed the message. */
+	if (status == HAPAX_OK && sink->is_closed && row->outcome == HX_OUTBOX_UNDECIDED)
 		hx_sink_decide(
 			row, HX_OUTBOX_REFUSED, "RabbitMQ refused it: %s (%d)", sink->closed_text,
 			sink->closed_code);
