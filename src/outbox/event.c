@@ -2,6 +2,7 @@
 /*
  * event.c - checks an event before it becomes a row; writes and reads its headers as JSON.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -92,7 +93,9 @@ enum hapax_status hx_outbox_headers_write(
 	const struct hapax_outbox_event *event, struct hapax_buf *buf, struct hapax_error *err)
 {
 	enum hapax_status status = HAPAX_OK;
+	size_t plain = 1; /* bytes that are written if nothing is escaped */
 
+	assert(event->header_count <= HAPAX_OUTBOX_HEADERS_MAX);
 	hx_buf_clear(buf);
 	for (size_t i = 0; i < event->header_count && status == HAPAX_OK; i++) {
 		const struct hapax_field *header = &event->headers[i];
@@ -113,11 +116,16 @@ enum hapax_status hx_outbox_headers_write(
 			status = hx_buf_append_byte(buf, ':');
 		if (status == HAPAX_OK)
 			status = hx_json_write_string(buf, header->value);
+		plain += sizeof("{\"\":\"\"") - 1 + header->name.size + header->value.size;
 	}
 	if (status == HAPAX_OK && event->header_count > 0)
 		status = hx_buf_append_byte(buf, '}');
-	if (status == HAPAX_OK)
+	if (status == HAPAX_OK) {
+		assert((buf->size == 0) == (event->header_count == 0));
+		assert(buf->size == 0 || buf->size >= plain);
+		assert(buf->size == 0 || buf->data[buf->size - 1] == '}');
 		return HAPAX_OK;
+	}
 	return hx_error_set(
 		err, status == HAPAX_ERR_LIMIT ? HAPAX_ERR_INVALID : status, 0,
 		"the event's headers are longer than %d bytes together",
@@ -132,6 +140,9 @@ static bool read_text(
 	const unsigned char *data = (const unsigned char *)json.data + offset;
 	struct hx_json_string string = {data, size, is_escaped};
 
+	/* The reader of JSON points into the text. */
+	assert(offset <= json.size);
+	assert(size <= json.size - offset);
 	*ret = (struct hapax_bytes){data, size};
 	if (!is_escaped)
 		return true;
@@ -141,6 +152,8 @@ static bool read_text(
 	ret->data = scratch->data + scratch->size;
 	ret->size = hx_json_string_value(string, scratch->data + scratch->size);
 	scratch->size += ret->size;
+	assert(ret->size <= size);
+	assert(scratch->size <= scratch->capacity);
 	return true;
 }
 
@@ -176,6 +189,7 @@ int hx_outbox_headers_read(
 			return -1;
 		count++;
 	}
+	assert(count <= count_max);
 	return hx_json_next(&json, &token, NULL) == HAPAX_OK && token.type == HX_JSON_END
 		? (int)count
 		: -1;

@@ -2,6 +2,7 @@
 /*
  * manage.c - administration of an outbox: retry, purge, queries.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,23 +98,28 @@ enum hapax_status hapax_outbox_find(
 	static const char *const columns[] = {"id", "ordering_key", "subject", "state"};
 	char text[HX_OUTBOX_LONG_SIZE_MAX + 1], sql[256];
 	bool is_held;
+	int size;
 
 	if (outbox == NULL || by == NULL || row == NULL)
 		return no_outbox(err);
 	if (value.size > HX_OUTBOX_LONG_SIZE_MAX)
 		return HAPAX_OK; /* no row can match */
-	(void)snprintf(
+	size = snprintf(
 		text, sizeof(text), "%.*s", (int)value.size,
 		value.size == 0 ? "" : (const char *)value.data);
+	assert(size >= 0);
+	assert((size_t)size <= value.size);
 	for (size_t i = 0; i < HX_COUNT(columns); i++) {
 		if (strcmp(by, columns[i]) != 0)
 			continue;
 		/* Parked and waiting rows are held: few, compared with sent ones. */
 		is_held = strcmp(by, "state") == 0 && (text[0] == '2' || text[0] == '3');
-		(void)snprintf(
+		size = snprintf(
 			sql, sizeof(sql),
 			"SELECT id, topic, ordering_key, attempts, error FROM %s %s = $1 ORDER BY seq",
 			is_held ? outbox->ops->held : "@@hapax_outbox WHERE", by);
+		/* A cut statement would find other rows. */
+		assert((size_t)size < sizeof(sql));
 		return outbox->ops->query(outbox, sql, text, row, context, err);
 	}
 	return hx_error_set(

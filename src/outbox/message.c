@@ -4,7 +4,9 @@
  */
 #include "outbox/message.h"
 
+#include <assert.h>
 #include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 #include "base/clock.h"
@@ -26,26 +28,36 @@ static const char *const names[] = {
 	"specversion", "id", "source", "type", "time", "subject", "partitionkey",
 };
 
+_Static_assert(
+	ATTRIBUTE_DEBEZIUM_ID == HX_COUNT(names) && HX_COUNT(names) < HX_OUTBOX_ATTRIBUTES_MAX,
+	"the enum numbers the names, and Debezium's comes last");
+
 void hx_outbox_message_init(
 	struct hx_outbox_message *message, const char *prefix, const char *source)
 {
 	(void)snprintf(message->source, sizeof(message->source), "%s", source);
 	message->count = 0;
-	for (size_t i = 0; i < HX_COUNT(names); i++)
+	for (size_t i = 0; i < HX_COUNT(names); i++) {
+		assert(strlen(prefix) + strlen(names[i]) < sizeof(message->names[i]));
 		(void)snprintf(
 			message->names[i], sizeof(message->names[i]), "%s%s", prefix, names[i]);
+	}
 	(void)snprintf(message->names[ATTRIBUTE_DEBEZIUM_ID], sizeof(message->names[0]), "id");
 	hx_buf_init(&message->scratch, HX_OUTBOX_HEADERS_SIZE_MAX * 2);
 }
 
 void hx_outbox_message_done(struct hx_outbox_message *message)
 {
+	assert(message->count <= HX_OUTBOX_FIELDS_MAX);
 	hx_buf_done(&message->scratch);
 }
 
 static void put(
 	struct hx_outbox_message *message, enum attribute attribute, struct hapax_bytes value)
 {
+	assert(attribute <= ATTRIBUTE_DEBEZIUM_ID);
+	/* Attributes come in the order of their enum, each once. */
+	assert(message->count <= (size_t)attribute);
 	if (value.size > 0)
 		message->fields[message->count++] = (struct hapax_field){
 			hapax_bytes_from_text(message->names[attribute]), value};
@@ -54,6 +66,7 @@ static void put(
 /* Field names are case-insensitive. */
 static bool is_taken(const struct hx_outbox_message *message, size_t count, struct hapax_bytes name)
 {
+	assert(count <= message->count);
 	for (size_t i = 0; i < count; i++)
 		if (message->fields[i].name.size == name.size &&
 		    strncasecmp(message->fields[i].name.data, name.data, name.size) == 0)
@@ -79,6 +92,8 @@ bool hx_outbox_message_read(struct hx_outbox_message *message, const struct hx_o
 	put(message, ATTRIBUTE_PARTITIONKEY, row->ordering_key);
 	put(message, ATTRIBUTE_DEBEZIUM_ID, row->id);
 	own = message->count;
+	assert(own <= HX_OUTBOX_ATTRIBUTES_MAX);
+	assert(strlen(message->time) < sizeof(message->time));
 	hx_buf_clear(&message->scratch);
 	count = hx_outbox_headers_read(
 		row->headers, &message->scratch, headers, HAPAX_OUTBOX_HEADERS_MAX);
@@ -88,5 +103,8 @@ bool hx_outbox_message_read(struct hx_outbox_message *message, const struct hx_o
 	for (int i = 0; i < count; i++)
 		if (!is_taken(message, own, headers[i].name))
 			message->fields[message->count++] = headers[i];
+	assert(message->count >= own);
+	assert(message->count <= own + (size_t)count);
+	assert(message->count <= HX_OUTBOX_FIELDS_MAX);
 	return true;
 }

@@ -4,6 +4,7 @@
  */
 #include "outbox/outbox.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -97,6 +98,9 @@ enum hapax_status hx_outbox_prepare(
 	struct hapax_outbox *outbox, const struct hx_outbox_ops *ops, bool with_reactor,
 	struct hapax_error *err)
 {
+	assert(!outbox->has_reactor);
+	/* A relay that is not notified looks so often. */
+	assert(ops->poll_ms > 0);
 	outbox->ops = ops;
 	outbox->wake.fn = on_wake;
 	hx_buf_init(&outbox->headers, HX_OUTBOX_HEADERS_SIZE_MAX);
@@ -107,6 +111,7 @@ enum hapax_status hx_outbox_prepare(
 			return status;
 		outbox->has_reactor = true;
 	}
+	assert(outbox->has_reactor == with_reactor);
 	return HAPAX_OK;
 }
 
@@ -120,13 +125,19 @@ void hx_outbox_dismantle(struct hapax_outbox *outbox)
 
 void hx_outbox_wake(struct hapax_outbox *outbox)
 {
+	/* Only relays are woken, and a relay is never joined. */
+	assert(outbox->has_reactor);
+	assert(outbox->wake.fn == on_wake);
 	hx_reactor_post(&outbox->reactor, &outbox->wake);
 }
 
 void hapax_outbox_close(struct hapax_outbox *outbox)
 {
-	if (outbox != NULL)
-		outbox->ops->close(outbox);
+	if (outbox == NULL)
+		return;
+	assert(outbox->wake.fn == on_wake);
+	assert(outbox->headers.size <= HX_OUTBOX_HEADERS_SIZE_MAX);
+	outbox->ops->close(outbox);
 }
 
 enum hapax_status hapax_outbox_add(
@@ -145,6 +156,7 @@ enum hapax_status hapax_outbox_add(
 		status = outbox->ops->add(
 			outbox, event,
 			(struct hapax_bytes){outbox->headers.data, outbox->headers.size}, id, err);
+	assert(status != HAPAX_OK || strlen(id) < sizeof(id));
 	if (status == HAPAX_OK && ret_id != NULL)
 		memcpy(ret_id, id, strlen(id) + 1);
 	return status;
@@ -205,6 +217,10 @@ void hx_outbox_batch_init(struct hx_outbox_batch *batch)
 
 void hx_outbox_batch_done(struct hx_outbox_batch *batch)
 {
+	assert(batch->count <= HX_OUTBOX_BATCH_MAX);
+	assert(batch->memory.size <= batch->memory.capacity);
+	/* The rows are in one of the two. */
+	assert(batch->result == NULL || batch->memory.size == 0);
 	if (batch->result != NULL)
 		batch->result_free(batch->result);
 	batch->result = NULL;

@@ -12,6 +12,7 @@
  *      a row that was handed over and is not confirmed in time, while later ones are, would block
  *      all others until the outage ends.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -76,6 +77,24 @@ struct hapax_relay {
 	uint16_t before[HX_OUTBOX_BATCH_MAX]; /* the previous row of its key, from 1; 0: none */
 };
 
+/* What holds between two steps of a relay, on its own thread. */
+static void relay_assert(const struct hapax_relay *relay)
+{
+	const struct hapax_relay_options *options = &relay->options;
+
+	assert(options->batch_max > 0);
+	assert(options->batch_max <= HX_OUTBOX_BATCH_MAX);
+	assert(relay->batch_now > 0);
+	assert(relay->batch_now <= options->batch_max);
+	assert(relay->batch.count <= HX_OUTBOX_BATCH_MAX);
+	assert(options->lease_ms > 0);
+	/* Each row is tried at least once. */
+	assert(options->attempts_max > 0);
+	/* An outage begins with a failure and ends with progress. */
+	assert(relay->is_away == (relay->failures > 0));
+	assert(relay->seen_ns == 0 || relay->seen_ns < relay->look_at_ns);
+}
+
 static bool is_stopping(struct hapax_relay *relay)
 {
 	const struct hapax_relay_options *options = &relay->options;
@@ -96,6 +115,8 @@ static void wait_out(struct hapax_relay *relay, const struct hapax_error *err)
 	int64_t wait_ms = hx_backoff(
 		OUTAGE_MS_FIRST, OUTAGE_MS_LAST, relay->failures++, hx_prng_next(&relay->jitter));
 
+	assert(relay->is_away == (relay->failures > 1));
+	assert(wait_ms <= OUTAGE_MS_LAST);
 	if (!relay->is_away) {
 		report(relay, HAPAX_RELAY_OUTAGE, err->message);
 		hx_mutex_lock(&relay->mutex);
@@ -162,9 +183,14 @@ static unsigned number_waves(struct hapax_relay *relay)
 				row->wave = batch->rows[relay->before[i] - 1].wave + 1;
 			relay->slots[slot] = (uint16_t)(i + 1);
 		}
+		/* The row before it in its key was fetched before it. */
+		assert(relay->before[i] <= i);
+		assert((row->wave == 0) == (relay->before[i] == 0));
 		if (row->wave + 1 > waves)
 			waves = row->wave + 1;
 	}
+	assert(waves <= batch->count);
+	assert((waves == 0) == (batch->count == 0));
 	return waves;
 }
 
@@ -176,6 +202,8 @@ static size_t gather_wave(struct hapax_relay *relay, unsigned wave)
 	for (size_t i = 0; i < relay->batch.count; i++) {
 		uint16_t before = relay->before[i];
 
+		assert(before == 0 ||
+		       relay->batch.rows[before - 1].wave + 1 == relay->batch.rows[i].wave);
 		if (relay->batch.rows[i].wave == wave &&
 		    relay->batch.rows[i].outcome == HX_OUTBOX_UNDECIDED &&
 		    (before == 0 || relay->batch.rows[before - 1].outcome == HX_OUTBOX_SENT))
@@ -189,6 +217,8 @@ static void judge(struct hapax_relay *relay, struct hx_outbox_row *row)
 	const struct hapax_relay_options *options = &relay->options;
 	char text[HX_OUTBOX_ERROR_SIZE + 300];
 
+	assert(row->outcome <= HX_OUTBOX_REFUSED);
+	assert(!row->is_parked);
 	if (row->outcome != HX_OUTBOX_FAILED && row->outcome != HX_OUTBOX_REFUSED)
 		return;
 	row->is_parked = row->outcome == HX_OUTBOX_REFUSED ||
@@ -198,6 +228,9 @@ static void judge(struct hapax_relay *relay, struct hx_outbox_row *row)
 		: hx_backoff(
 			  options->retry_ms, options->retry_ms_max, (uint64_t)row->attempts,
 			  hx_prng_next(&relay->jitter));
+	/* A row that failed is parked, or paused: at once it would come first in the next batch. */
+	assert(row->is_parked == (row->pause_ms == 0));
+	assert(row->pause_ms <= options->retry_ms_max);
 	/* Set aside the rows behind it soon: see settle. */
 	if (row->is_parked)
 		relay->renew_at_ns = 0;
@@ -213,6 +246,7 @@ static void refuse_unfit(struct hx_outbox_batch *batch)
 	for (size_t i = 0; i < batch->count; i++) {
 		const char *fault = hx_outbox_row_fault(&batch->rows[i]);
 
+		assert(batch->rows[i].outcome == HX_OUTBOX_UNDECIDED);
 		if (fault != NULL)
 			hx_sink_decide(&batch->rows[i], HX_OUTBOX_REFUSED, "%s", fault);
 	}
@@ -234,6 +268,8 @@ static void count_silent(struct hapax_relay *relay, size_t count)
 {
 	bool has_sent = false;
 
+	assert(relay->is_late);
+	assert(count <= relay->batch.count);
 	for (size_t i = count; i > 0; i--) {
 		struct hx_outbox_row *row = relay->wave[i - 1];
 
@@ -243,6 +279,21 @@ static void count_silent(struct hapax_relay *relay, size_t count)
 			hx_sink_decide(
 				row, HX_OUTBOX_FAILED,
 				"it was not confirmed in time, and later ones were");
+	}
+}
+
+/* A sink has published the wave. */
+static void assert_published(
+	const struct hapax_relay *relay, size_t count, enum hapax_status status)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct hx_outbox_row *row = relay->wave[i];
+
+		assert(row >= relay->batch.rows);
+		assert(row < relay->batch.rows + relay->batch.count);
+		/* A sink that is not down has decided all rows. */
+		assert(status != HAPAX_OK || row->outcome != HX_OUTBOX_UNDECIDED);
+		assert(!row->is_parked);
 	}
 }
 
@@ -265,8 +316,11 @@ static enum hapax_status publish(struct hapax_relay *relay, struct hapax_error *
 		if (count == 0 ||
 		    relay->lease_ends_ns - now_ns < relay->options.lease_ms * HX_NS_PER_MS / 4)
 			break;
+		assert(count <= relay->batch.count);
+		assert(deadline_ns > now_ns);
 		status = relay->sink->ops->publish(
 			relay->sink, relay->wave, count, deadline_ns, err);
+		assert_published(relay, count, status);
 		relay->is_late = status != HAPAX_OK &&
 			deadline_ns - hx_clock_mono_ns() < LATE_MS * HX_NS_PER_MS;
 		if (relay->is_late && deadline_ns - now_ns >= full_time_ns(relay))
@@ -283,12 +337,15 @@ static void count_batch(struct hapax_relay *relay)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
 	struct hapax_relay_stats *stats = &relay->stats;
+	uint64_t before = stats->published + stats->parked + stats->retried;
+	size_t decided = 0;
 
 	hx_mutex_lock(&relay->mutex);
 	stats->batches++;
 	for (size_t i = 0; i < relay->batch.count; i++) {
 		const struct hx_outbox_row *row = &relay->batch.rows[i];
 
+		decided += row->outcome != HX_OUTBOX_UNDECIDED;
 		relay->has_parked = relay->has_parked || row->is_parked;
 		stats->published += row->outcome == HX_OUTBOX_SENT;
 		stats->parked += row->is_parked;
@@ -299,7 +356,22 @@ static void count_batch(struct hapax_relay *relay)
 		if (stats->lag_ms < 0)
 			stats->lag_ms = 0;
 	}
+	/* Each decided row counts once. */
+	assert(stats->published + stats->parked + stats->retried == before + decided);
 	hx_mutex_unlock(&relay->mutex);
+}
+
+/* (3): a row is sent only behind the one before it in its key, and a sent row is not parked. */
+static void assert_order(const struct hapax_relay *relay, size_t index)
+{
+	const struct hx_outbox_row *row = &relay->batch.rows[index];
+	uint16_t before = relay->before[index];
+
+	assert(row->outcome != HX_OUTBOX_SENT || before == 0 ||
+	       relay->batch.rows[before - 1].outcome == HX_OUTBOX_SENT);
+	assert(row->outcome != HX_OUTBOX_SENT || !row->is_parked);
+	assert(row->outcome != HX_OUTBOX_REFUSED || row->is_parked);
+	assert(row->outcome != HX_OUTBOX_UNDECIDED || row->pause_ms == 0);
 }
 
 /* Retry persistently: a confirmed row that is not marked would be published again. */
@@ -308,8 +380,10 @@ static void mark(struct hapax_relay *relay)
 	size_t decided = 0;
 	char text[64];
 
-	for (size_t i = 0; i < relay->batch.count; i++)
+	for (size_t i = 0; i < relay->batch.count; i++) {
+		assert_order(relay, i);
 		decided += relay->batch.rows[i].outcome != HX_OUTBOX_UNDECIDED;
+	}
 	if (decided == 0)
 		return;
 	(void)snprintf(text, sizeof(text), "%zu rows are decided, and marked next", decided);
@@ -325,6 +399,7 @@ static void mark(struct hapax_relay *relay)
 	}
 	count_batch(relay);
 	note_progress(relay);
+	relay_assert(relay);
 }
 
 /* ------------------------------------------------------------------ run */
@@ -338,8 +413,11 @@ static enum hapax_status lease(
 		relay->outbox, relay->name, relay->owner, relay->options.lease_ms, relay->is_idle,
 		ret_partitions, err);
 
-	if (status == HAPAX_OK)
+	if (status == HAPAX_OK) {
+		/* A renewal never makes the lease shorter. */
+		assert(relay->lease_ends_ns <= now_ns + relay->options.lease_ms * HX_NS_PER_MS);
 		relay->lease_ends_ns = now_ns + relay->options.lease_ms * HX_NS_PER_MS;
+	}
 	return status;
 }
 
@@ -365,6 +443,7 @@ static enum hapax_status keep_alive(struct hapax_relay *relay, struct hapax_erro
 	/* Notice soon when another relay joins or leaves. */
 	relay->renew_at_ns =
 		hx_clock_mono_ns() + lease_ns / (partitions < HX_OUTBOX_PARTITIONS ? 12 : 3);
+	assert(relay->renew_at_ns > now_ns);
 	hx_mutex_lock(&relay->mutex);
 	relay->stats.partitions = partitions;
 	hx_mutex_unlock(&relay->mutex);
@@ -386,9 +465,11 @@ static void look(struct hapax_relay *relay)
 	relay->look_at_ns = end_ns + LOOK_MS * HX_NS_PER_MS;
 	if (relay->look_at_ns < end_ns + (end_ns - begin_ns) * LOOK_SHARE)
 		relay->look_at_ns = end_ns + (end_ns - begin_ns) * LOOK_SHARE;
+	assert(relay->look_at_ns > end_ns);
 	if (status != HAPAX_OK)
 		return;
 	hx_mutex_lock(&relay->mutex);
+	assert(relay->seen_ns <= end_ns);
 	relay->stats.backlog = backlog;
 	relay->seen_ns = end_ns;
 	hx_mutex_unlock(&relay->mutex);
@@ -413,6 +494,8 @@ static enum hapax_status rest(struct hapax_relay *relay, bool *is_done, struct h
 	bool was_idle = relay->is_idle;
 	enum hapax_status status = relay->sink->ops->keep_alive(relay->sink, err);
 
+	assert(relay->batch.count == 0);
+	assert(!*is_done);
 	if (status == HAPAX_OK && relay->options.is_finite) {
 		status = relay->outbox->ops->status(relay->outbox, false, &outbox_status, err);
 		*is_done = status == HAPAX_OK && outbox_status.pending == 0;
@@ -421,6 +504,7 @@ static enum hapax_status rest(struct hapax_relay *relay, bool *is_done, struct h
 		status = set_idle(relay, true, err);
 	if (status != HAPAX_OK || *is_done)
 		return status;
+	assert(relay->is_idle);
 	note_progress(relay);
 	/* Rows added before we were marked idle caused no notification: look once more. */
 	if (!was_idle && relay->outbox->ops->set_idle != NULL)
@@ -444,6 +528,8 @@ static void adapt(struct hapax_relay *relay)
 	else if (relay->batch_now < batch_max)
 		relay->batch_now =
 			relay->batch_now < batch_max / 2 ? relay->batch_now * 2 : batch_max;
+	assert(relay->batch_now > 0);
+	assert(relay->batch_now <= batch_max);
 }
 
 static enum hapax_status step(struct hapax_relay *relay, bool *is_done, struct hapax_error *err)
@@ -463,6 +549,7 @@ static enum hapax_status step(struct hapax_relay *relay, bool *is_done, struct h
 	}
 	if (status != HAPAX_OK)
 		return status;
+	assert(batch->count <= relay->batch_now);
 	if (batch->count == 0)
 		return rest(relay, is_done, err);
 	/* Unpublished rows have the outcomes of the batch before: they must not be marked. */
@@ -500,6 +587,7 @@ enum hapax_status hapax_relay_run(struct hapax_relay *relay, struct hapax_error 
 
 			if (step(relay, &is_done, &why) != HAPAX_OK)
 				wait_out(relay, &why);
+			relay_assert(relay);
 		}
 		(void)relay->outbox->ops->leave(relay->outbox, relay->name, NULL);
 	}
@@ -579,6 +667,11 @@ static void complete_options(struct hapax_relay_options *options, int64_t poll_m
 		options->retry_ms_max = RETRY_MS_MAX;
 	if (options->poll_ms == 0)
 		options->poll_ms = poll_ms;
+	assert(options->batch_max <= HX_OUTBOX_BATCH_MAX);
+	assert(options->lease_ms > 0);
+	assert(options->retry_ms > 0);
+	assert(options->retry_ms_max > 0);
+	assert(options->poll_ms > 0);
 }
 
 enum hapax_status hx_relay_new(
@@ -610,6 +703,8 @@ enum hapax_status hx_relay_new(
 		hapax_relay_close(relay);
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a relay");
 	}
+	assert(strlen(relay->name) < sizeof(relay->name));
+	relay_assert(relay);
 	*ret_relay = relay;
 	return HAPAX_OK;
 }
@@ -647,6 +742,8 @@ void hapax_relay_close(struct hapax_relay *relay)
 {
 	if (relay == NULL)
 		return;
+	assert(relay->outbox == NULL && "closed while it runs");
+	assert(relay->wake == NULL);
 	relay->sink->ops->close(relay->sink);
 	hx_outbox_batch_done(&relay->batch);
 	hx_mutex_done(&relay->mutex);

@@ -4,6 +4,7 @@
  */
 #include "outbox/sink.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -45,6 +46,8 @@ enum hapax_status hx_sink_open(
 	size_t size = strcspn(url, ":");
 
 	for (size_t i = 0; i < HX_COUNT(sinks); i++) {
+		/* A sink that a build may lack has a name for the message about it. */
+		assert(sinks[i].ops != NULL || sinks[i].feature != NULL);
 		if (strncmp(url, sinks[i].begin, strlen(sinks[i].begin)) != 0)
 			continue;
 		if (sinks[i].ops != NULL)
@@ -76,9 +79,11 @@ static void make_text(char *text)
 			size = size == 0 ? 1 : size;
 			memset(text, '?', size);
 		}
+		assert(size <= left);
 		text += size;
 		left -= size;
 	}
+	assert(*text == '\0');
 }
 
 void hx_sink_decide(
@@ -86,6 +91,10 @@ void hx_sink_decide(
 {
 	va_list arguments;
 
+	assert(outcome != HX_OUTBOX_SENT);
+	assert(outcome <= HX_OUTBOX_REFUSED);
+	/* A row that the broker confirmed stays sent. */
+	assert(row->outcome != HX_OUTBOX_SENT);
 	row->outcome = outcome;
 	va_start(arguments, format);
 	(void)vsnprintf(row->error, sizeof(row->error), format, arguments);
@@ -95,6 +104,9 @@ void hx_sink_decide(
 
 bool hx_sink_read(struct hx_sink *sink, struct hx_outbox_row *row)
 {
+	assert(row->outcome == HX_OUTBOX_UNDECIDED);
+	/* The relay has refused what no sink can publish. */
+	assert(row->payload.size <= HX_OUTBOX_PAYLOAD_SIZE_MAX);
 	if (hx_outbox_message_read(&sink->message, row))
 		return true;
 	hx_sink_decide(

@@ -4,6 +4,7 @@
  */
 #include "outbox/postgres/outbox_postgres.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,8 @@ static struct hx_outbox_argument text_argument(struct hapax_bytes text, char *ou
 {
 	if (text.size == 0)
 		return (struct hx_outbox_argument){NULL, 0, false};
+	/* hx_outbox_event_check() has checked it: a cut text would be another one. */
+	assert(text.size < size);
 	(void)snprintf(out, size, "%.*s", (int)text.size, (const char *)text.data);
 	return (struct hx_outbox_argument){out, 0, false};
 }
@@ -63,6 +66,8 @@ static enum hapax_status outbox_add(
 	PGresult *result = NULL;
 	enum hapax_status status;
 
+	assert(event->payload.size <= HX_OUTBOX_PAYLOAD_SIZE_MAX);
+	assert(headers.size == base->headers.size);
 	if (headers.size > 0) {
 		status = hx_buf_append_byte(&base->headers, '\0');
 		if (status != HAPAX_OK)
@@ -90,6 +95,7 @@ static enum hapax_status begin(struct hx_outbox_postgres *outbox, struct hapax_e
 	char sql[64];
 	enum hapax_status status;
 
+	hx_outbox_postgres_assert(outbox);
 	if (!outbox->is_joined) {
 		status = hx_outbox_postgres_connect(outbox, err);
 		if (status != HAPAX_OK)
@@ -119,6 +125,7 @@ static enum hapax_status undo(struct hx_outbox_postgres *outbox, struct hapax_er
 {
 	char sql[96];
 
+	hx_outbox_postgres_assert(outbox);
 	if (outbox->depth == 0) {
 		outbox->has_begun = false;
 		(void)snprintf(sql, sizeof(sql), "ROLLBACK");
@@ -266,6 +273,8 @@ enum hapax_status hx_outbox_postgres_open(
 		outbox_close(&outbox->base);
 		return status;
 	}
+	assert(outbox->conn != NULL);
+	assert(!outbox->is_joined);
 	*ret_outbox = &outbox->base;
 	return HAPAX_OK;
 }
@@ -285,6 +294,7 @@ enum hapax_status hapax_outbox_join_postgres(
 		return HAPAX_ERR_NO_MEMORY;
 	outbox->conn = conn;
 	outbox->is_joined = true;
+	hx_outbox_postgres_assert(outbox);
 	result = PQexec(
 		conn,
 		"SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
@@ -375,6 +385,10 @@ static enum hapax_status bring_up(
 		status = run_text(conn, schema, hx_outbox_postgres_sql, NULL, err);
 	if (status == HAPAX_OK)
 		status = run_text(conn, schema, "COMMIT", NULL, err);
+	assert(status != HAPAX_OK || version <= HX_OUTBOX_POSTGRES_VERSION);
+	assert(status != HAPAX_OK || has_outbox != 0 || version == 0);
+	/* The migration is whole, or not there at all. */
+	assert(status != HAPAX_OK || PQtransactionStatus(conn) == PQTRANS_IDLE);
 	migration->from = version;
 	migration->to = HX_OUTBOX_POSTGRES_VERSION;
 	return status;

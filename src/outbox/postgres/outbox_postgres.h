@@ -36,6 +36,11 @@ enum hapax_status hx_outbox_postgres_connect(
 	struct hx_outbox_postgres *outbox, struct hapax_error *err);
 void hx_outbox_postgres_disconnect(struct hx_outbox_postgres *outbox);
 
+/* Assert what holds for an open outbox between two calls. */
+void hx_outbox_postgres_assert(const struct hx_outbox_postgres *outbox);
+
+enum { HX_OUTBOX_POSTGRES_ARGUMENTS_MAX = 16 };
+
 /* One argument of a statement: text, or binary data; data NULL is SQL's NULL. */
 struct hx_outbox_argument {
 	const void *data;

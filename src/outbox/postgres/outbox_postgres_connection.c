@@ -6,6 +6,7 @@
  */
 #include "outbox/postgres/outbox_postgres.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <endian.h>
 #include <string.h>
@@ -33,8 +34,21 @@ static void on_ready(struct hx_watch *watch, unsigned ready)
 	(void)ready;
 }
 
+void hx_outbox_postgres_assert(const struct hx_outbox_postgres *outbox)
+{
+	/* The caller's connection is always there; our own may be lost. */
+	assert(outbox->conn != NULL || !outbox->is_joined);
+	assert(outbox->base.has_reactor == !outbox->is_joined);
+	/* What belongs to a connection goes with it. */
+	assert(outbox->conn != NULL || !outbox->is_watched);
+	assert(outbox->conn != NULL || !outbox->is_listening);
+	assert(!outbox->is_joined || !outbox->is_watched);
+	assert(!outbox->is_joined || !outbox->is_listening);
+}
+
 static void forget_watch(struct hx_outbox_postgres *outbox)
 {
+	assert(!outbox->is_joined);
 	if (outbox->is_watched)
 		hx_reactor_unwatch(&outbox->base.reactor, &outbox->watch);
 	outbox->is_watched = false;
@@ -48,6 +62,7 @@ void hx_outbox_postgres_disconnect(struct hx_outbox_postgres *outbox)
 	PQfinish(outbox->conn);
 	outbox->conn = NULL;
 	outbox->is_listening = false;
+	hx_outbox_postgres_assert(outbox);
 }
 
 /* Wait until the socket may be ready. False: timeout. */
@@ -57,6 +72,9 @@ static bool turn(struct hx_outbox_postgres *outbox, unsigned ready, int64_t dead
 	int64_t left_ns = deadline_ns - hx_clock_mono_ns();
 	int fd = PQsocket(outbox->conn);
 
+	assert(!outbox->is_joined);
+	assert(outbox->base.has_reactor);
+	assert(ready != 0);
 	if (left_ns <= 0 || fd < 0)
 		return false;
 	/* libpq may change its socket while it connects. */
@@ -70,6 +88,7 @@ static bool turn(struct hx_outbox_postgres *outbox, unsigned ready, int64_t dead
 	} else {
 		hx_reactor_rewatch(reactor, &outbox->watch, ready);
 	}
+	assert(outbox->watch.fd == fd);
 	hx_reactor_turn(reactor, left_ns);
 	return true;
 }
@@ -88,6 +107,9 @@ static enum hapax_status connect_socket(struct hx_outbox_postgres *outbox, struc
 	int64_t deadline_ns = hx_clock_mono_ns() + CALL_NS;
 	PostgresPollingStatusType polling = PGRES_POLLING_WRITING;
 
+	assert(outbox->conn == NULL);
+	assert(!outbox->is_watched);
+	assert(!outbox->is_listening);
 	outbox->conn = PQconnectStartParams(names, values, 1);
 	if (outbox->conn == NULL || PQstatus(outbox->conn) == CONNECTION_BAD)
 		return hx_postgres_connect_error(outbox->conn, err);
@@ -111,6 +133,8 @@ static PGresult *collect(struct hx_outbox_postgres *outbox, int64_t deadline_ns)
 {
 	PGresult *last = NULL;
 
+	assert(!outbox->is_joined);
+	assert(deadline_ns > 0);
 	for (;;) {
 		int left = PQflush(outbox->conn);
 
@@ -140,9 +164,15 @@ static PGresult *execute(
 	struct hx_outbox_postgres *outbox, const struct hx_outbox_argument *arguments, int count)
 {
 	const char *sql = (const char *)outbox->sql.data;
-	const char *values[16];
-	int sizes[16], formats[16];
+	const char *values[HX_OUTBOX_POSTGRES_ARGUMENTS_MAX] = {NULL};
+	int sizes[HX_OUTBOX_POSTGRES_ARGUMENTS_MAX] = {0};
+	int formats[HX_OUTBOX_POSTGRES_ARGUMENTS_MAX] = {0};
 
+	assert(count >= 0);
+	assert(count <= HX_OUTBOX_POSTGRES_ARGUMENTS_MAX);
+	/* libpq takes a text that ends with a NUL. */
+	assert(outbox->sql.size > 0);
+	assert(sql[outbox->sql.size - 1] == '\0');
 	for (int i = 0; i < count; i++) {
 		values[i] = arguments[i].data;
 		sizes[i] = arguments[i].size;
@@ -273,6 +303,7 @@ enum hapax_status hx_outbox_postgres_connect(
 {
 	enum hapax_status status;
 
+	hx_outbox_postgres_assert(outbox);
 	if (outbox->conn != NULL)
 		return HAPAX_OK;
 	status = connect_socket(outbox, err);
@@ -280,6 +311,7 @@ enum hapax_status hx_outbox_postgres_connect(
 		status = greet(outbox, err);
 	if (status != HAPAX_OK)
 		hx_outbox_postgres_disconnect(outbox);
+	assert((status == HAPAX_OK) == (outbox->conn != NULL));
 	return status;
 }
 
@@ -301,6 +333,7 @@ enum hapax_status hx_outbox_postgres_be_patient(
 {
 	enum hapax_status status = HAPAX_OK;
 
+	assert(outbox->is_patient != is_patient);
 	/* The statement that sets the server's limit has the short deadline itself. */
 	outbox->is_patient = false;
 	/* A new connection has the default limits. */
@@ -354,6 +387,8 @@ void hx_outbox_postgres_wait(struct hapax_outbox *base, int64_t wait_ns)
 {
 	struct hx_outbox_postgres *outbox = (struct hx_outbox_postgres *)base;
 
+	hx_outbox_postgres_assert(outbox);
+	assert(!outbox->is_joined);
 	if (outbox->conn == NULL) {
 		hx_reactor_turn(&base->reactor, wait_ns);
 		return;

@@ -2,6 +2,7 @@
 /*
  * outbox_postgres_manage.c - administration of an outbox in PostgreSQL.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +15,10 @@ enum { BYTEA_OID = 17 }; /* pg_type.h is the server's */
 
 static struct hx_outbox_postgres *outbox_postgres_manage_of(struct hapax_outbox *outbox)
 {
-	return (struct hx_outbox_postgres *)outbox;
+	struct hx_outbox_postgres *mine = (struct hx_outbox_postgres *)outbox;
+
+	hx_outbox_postgres_assert(mine);
+	return mine;
 }
 
 /* Call an SQL function that takes texts and returns a count. */
@@ -22,10 +26,12 @@ static enum hapax_status call(
 	struct hapax_outbox *outbox, const char *sql, const char *const *texts, int text_count,
 	const char *what, uint64_t *count, struct hapax_error *err)
 {
-	struct hx_outbox_argument arguments[16];
+	struct hx_outbox_argument arguments[HX_OUTBOX_POSTGRES_ARGUMENTS_MAX];
 	PGresult *result = NULL;
 	enum hapax_status status;
 
+	assert(text_count > 0);
+	assert(text_count <= HX_OUTBOX_POSTGRES_ARGUMENTS_MAX);
 	for (int i = 0; i < text_count; i++)
 		arguments[i] = (struct hx_outbox_argument){texts[i], 0, false};
 	status = hx_outbox_postgres_run(
@@ -63,6 +69,8 @@ enum hapax_status hx_outbox_postgres_purge(
 	char age[24], rows[24];
 	const char *texts[] = {age, rows};
 
+	assert(age_ms >= 0);
+	assert(limit > 0);
 	(void)snprintf(age, sizeof(age), "%" PRId64, age_ms);
 	(void)snprintf(rows, sizeof(rows), "%u", limit);
 	return call(
@@ -88,6 +96,7 @@ enum hapax_status hx_outbox_postgres_adopt(
 		with_existing ? "t" : "f"};
 	enum hapax_status status;
 
+	assert(!outbox_postgres_manage_of(outbox)->is_patient);
 	status = hx_outbox_postgres_be_patient(outbox_postgres_manage_of(outbox), true, err);
 	if (status != HAPAX_OK)
 		return status;
@@ -106,6 +115,8 @@ static PGresult *ask(struct hx_outbox_postgres *outbox, const char *value)
 	bool is_callers = value == NULL && !outbox->is_joined;
 	PGresult *result;
 
+	assert(outbox->conn != NULL);
+	assert(outbox->sql.data[outbox->sql.size - 1] == '\0');
 	(void)PQsetnonblocking(outbox->conn, 0);
 	if (is_callers)
 		PQclear(PQexec(outbox->conn, "BEGIN READ ONLY; SET LOCAL statement_timeout = 0"));
@@ -116,6 +127,7 @@ static PGresult *ask(struct hx_outbox_postgres *outbox, const char *value)
 		PQclear(PQexec(outbox->conn, "ROLLBACK"));
 	if (!outbox->is_joined)
 		(void)PQsetnonblocking(outbox->conn, 1);
+	hx_outbox_postgres_assert(outbox);
 	return result;
 }
 
@@ -145,6 +157,8 @@ static bool hand_out(
 	int columns = PQnfields(result);
 	bool is_good = true;
 
+	assert(columns <= HX_OUTBOX_COLUMNS_MAX);
+	assert(number < PQntuples(result));
 	for (int i = 0; i < columns; i++) {
 		fields[i].name = hapax_bytes_from_text(PQfname(result, i));
 		fields[i].value = hx_outbox_postgres_bytes(result, number, i);

@@ -2,6 +2,7 @@
 /*
  * outbox_postgres_relay.c - the operations of a relay on an outbox in PostgreSQL.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,7 +29,13 @@ enum column {
 
 static struct hx_outbox_postgres *outbox_postgres_relay_of(struct hapax_outbox *outbox)
 {
-	return (struct hx_outbox_postgres *)outbox;
+	struct hx_outbox_postgres *mine = (struct hx_outbox_postgres *)outbox;
+
+	hx_outbox_postgres_assert(mine);
+	/* A relay has a connection of its own, and no transaction between two calls. */
+	assert(!mine->is_joined);
+	assert(mine->depth == 0);
+	return mine;
 }
 
 enum hapax_status hx_outbox_postgres_renew(
@@ -44,6 +51,7 @@ enum hapax_status hx_outbox_postgres_renew(
 	PGresult *result = NULL;
 	enum hapax_status status;
 
+	assert(lease_ms > 0);
 	(void)snprintf(lease, sizeof(lease), "%" PRId64, lease_ms);
 	status = hx_outbox_postgres_run(
 		outbox_postgres_relay_of(outbox),
@@ -63,6 +71,7 @@ enum hapax_status hx_outbox_postgres_settle(
 	char pause[24];
 	struct hx_outbox_argument arguments[] = {{relay, 0, false}, {pause, 0, false}};
 
+	assert(pause_ms_max > 0);
 	(void)snprintf(pause, sizeof(pause), "%" PRId64, pause_ms_max);
 	return hx_outbox_postgres_run(
 		outbox_postgres_relay_of(outbox), "SELECT @@hapax_outbox_settle($1, $2::bigint)",
@@ -122,6 +131,8 @@ enum hapax_status hx_outbox_postgres_fetch(
 	PGresult *result = NULL;
 	enum hapax_status status;
 
+	assert(limit > 0);
+	assert(limit <= HX_OUTBOX_BATCH_MAX);
 	PQclear(batch->result);
 	batch->result = NULL;
 	batch->count = 0;
@@ -136,6 +147,9 @@ enum hapax_status hx_outbox_postgres_fetch(
 	batch->result = result;
 	batch->result_free = free_result;
 	batch->count = (size_t)PQntuples(result);
+	/* The function in the server keeps the limit; one that does not must not write beyond it. */
+	if (batch->count > limit)
+		batch->count = limit;
 	for (size_t i = 0; i < batch->count; i++)
 		read_row(&batch->rows[i], result, (int)i);
 	return HAPAX_OK;
@@ -150,6 +164,7 @@ struct marks {
 
 static enum hapax_status append_quoted(struct hapax_buf *buf, const char *text)
 {
+	size_t size = buf->size + strlen(text);
 	enum hapax_status status = hx_buf_append_byte(buf, '"');
 
 	for (; *text != '\0' && status == HAPAX_OK; text++) {
@@ -158,7 +173,10 @@ static enum hapax_status append_quoted(struct hapax_buf *buf, const char *text)
 		if (status == HAPAX_OK)
 			status = hx_buf_append_byte(buf, (unsigned char)*text);
 	}
-	return status == HAPAX_OK ? hx_buf_append_byte(buf, '"') : status;
+	if (status == HAPAX_OK)
+		status = hx_buf_append_byte(buf, '"');
+	assert(status != HAPAX_OK || buf->size >= size + 2);
+	return status;
 }
 
 static enum hapax_status append_failed(struct marks *marks, const struct hx_outbox_row *row)
@@ -166,6 +184,10 @@ static enum hapax_status append_failed(struct marks *marks, const struct hx_outb
 	const char *comma = marks->failed.size == 1 ? "" : ",";
 	enum hapax_status status = hx_buf_printf(&marks->failed, "%s%" PRId64, comma, row->seq);
 
+	/* The arrays grow together: the server pairs their elements. */
+	assert((marks->tokens.size == 1) == (comma[0] == 0));
+	assert(row->is_parked == (row->pause_ms == 0));
+	assert(row->outcome != HX_OUTBOX_REFUSED || row->is_parked);
 	if (status == HAPAX_OK)
 		status = hx_buf_printf(&marks->tokens, "%s%" PRId64, comma, row->token);
 	if (status == HAPAX_OK)
@@ -183,6 +205,7 @@ static enum hapax_status append_failed(struct marks *marks, const struct hx_outb
 
 static enum hapax_status append_row(struct marks *marks, const struct hx_outbox_row *row)
 {
+	assert(row->outcome <= HX_OUTBOX_REFUSED);
 	switch (row->outcome) {
 	case HX_OUTBOX_UNDECIDED: return HAPAX_OK;
 	case HX_OUTBOX_SENT:
@@ -220,6 +243,9 @@ enum hapax_status hx_outbox_postgres_mark(
 	struct hx_outbox_argument arguments[ARRAYS];
 	enum hapax_status status;
 
+	_Static_assert(
+		(int)ARRAYS <= (int)HX_OUTBOX_POSTGRES_ARGUMENTS_MAX, "each array is an argument");
+	assert(batch->count <= HX_OUTBOX_BATCH_MAX);
 	for (size_t i = 0; i < ARRAYS; i++)
 		hx_buf_init(bufs[i], (size_t)HX_OUTBOX_BATCH_MAX * (2 * HX_OUTBOX_ERROR_SIZE + 4));
 	status = write_marks(bufs, ARRAYS, &marks, batch);

@@ -12,6 +12,7 @@
  * A gateway answers 502 to 504, too, for a service that crashes on one event. That event would
  * block all others. No row is awaited at the deadline: an undecided row was not sent, or got a 429.
  */
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -71,7 +72,21 @@ struct http_sink {
 
 static struct http_sink *http_of(struct hx_sink *sink)
 {
+	assert(sink->ops == &hx_sink_http_ops);
 	return (struct http_sink *)sink;
+}
+
+/* What holds between two events. */
+static void http_assert(const struct http_sink *sink)
+{
+	assert(sink->slot_count <= CALLS_MAX);
+	assert(sink->busy <= sink->slot_count);
+	assert(sink->doubtful_count <= CALLS_MAX);
+	/* A service that turns away a full list is away. */
+	assert(sink->doubtful_count < CALLS_MAX || sink->is_away);
+	assert(sink->doubtful_count == 0 ||
+	       (sink->doubtful_status >= 502 && sink->doubtful_status <= 504));
+	assert(!sink->is_away || sink->away.status == HAPAX_ERR_UNAVAILABLE);
 }
 
 /* ------------------------------------------------------------------ requests */
@@ -105,11 +120,15 @@ static enum hapax_status append_topic(struct hapax_buf *head, struct hapax_bytes
 {
 	const unsigned char *data = topic.data;
 	enum hapax_status status = HAPAX_OK;
+	size_t size = head->size;
 
 	for (size_t i = 0; i < topic.size && status == HAPAX_OK; i++)
 		status = isalnum(data[i]) || strchr("-._~", data[i]) != NULL
 			? hx_buf_append_byte(head, data[i])
 			: hx_buf_printf(head, "%%%02X", data[i]);
+	/* Each byte takes one, or three. */
+	assert(status != HAPAX_OK || head->size >= size + topic.size);
+	assert(head->size <= size + 3 * topic.size);
 	return status;
 }
 
@@ -128,6 +147,7 @@ static bool is_encoded(const struct hapax_field *field)
 
 static enum hapax_status append_field(struct hapax_buf *head, const struct hapax_field *field)
 {
+	size_t size = head->size;
 	enum hapax_status status = hx_buf_append(head, field->name.data, field->name.size);
 
 	if (status == HAPAX_OK)
@@ -136,7 +156,10 @@ static enum hapax_status append_field(struct hapax_buf *head, const struct hapax
 		status = is_encoded(field)
 			? hx_cloudevent_encode(head, field->value)
 			: hx_buf_append(head, field->value.data, field->value.size);
-	return status == HAPAX_OK ? hx_buf_append(head, "\r\n", 2) : status;
+	if (status == HAPAX_OK)
+		status = hx_buf_append(head, "\r\n", 2);
+	assert(status != HAPAX_OK || head->size >= size + field->name.size + field->value.size + 4);
+	return status;
 }
 
 /* False: the row does not fit a request, and is refused. */
@@ -146,6 +169,8 @@ static bool write_head(struct http_sink *sink, struct slot *slot, struct hx_outb
 	struct hapax_buf *head = &slot->head;
 	enum hapax_status status;
 
+	assert(slot->sink == sink);
+	assert(slot->row == NULL);
 	hx_buf_clear(head);
 	if (!hx_sink_read(&sink->base, row))
 		return false;
@@ -176,6 +201,7 @@ static bool write_head(struct http_sink *sink, struct slot *slot, struct hx_outb
 	}
 	if (status == HAPAX_OK)
 		status = hx_buf_append(head, "\r\n", 2);
+	assert(head->size <= HEAD_SIZE_MAX);
 	if (status == HAPAX_OK)
 		return true;
 	hx_sink_decide(
@@ -205,13 +231,18 @@ static void be_away_with(struct http_sink *sink, unsigned status)
 /* The service accepts other events: these rows have failed, and are retried. */
 static void count_doubtful(struct http_sink *sink)
 {
-	for (size_t i = 0; i < sink->doubtful_count; i++)
+	assert(sink->has_taken);
+	for (size_t i = 0; i < sink->doubtful_count; i++) {
+		assert(sink->doubtful[i]->outcome == HX_OUTBOX_UNDECIDED);
 		sink->doubtful[i]->outcome = HX_OUTBOX_FAILED;
+	}
 	sink->doubtful_count = 0;
 }
 
 static void doubt(struct http_sink *sink, const struct slot *slot)
 {
+	assert(slot->status >= 502);
+	assert(slot->status <= 504);
 	if (sink->doubtful_count == CALLS_MAX)
 		return;
 	hx_sink_decide(
@@ -230,6 +261,7 @@ static void judge(struct http_sink *sink, struct slot *slot)
 	unsigned status = slot->status;
 	enum hx_outbox_outcome outcome = HX_OUTBOX_REFUSED;
 
+	assert(slot->row->outcome == HX_OUTBOX_UNDECIDED);
 	if (status >= 200 && status < 300) {
 		slot->row->outcome = HX_OUTBOX_SENT;
 		sink->has_taken = true;
@@ -256,6 +288,8 @@ static void on_head(struct hx_http_call *call, const struct hx_http1_head *head)
 {
 	struct slot *slot = call->context;
 
+	assert(call == &slot->call);
+	assert(slot->row != NULL);
 	slot->status = head->status;
 }
 
@@ -271,6 +305,9 @@ static void on_end(
 	struct slot *slot = call->context;
 	struct http_sink *sink = slot->sink;
 
+	assert(call == &slot->call);
+	assert(slot->row != NULL);
+	assert(sink->busy > 0);
 	switch (end) {
 	case HX_HTTP_CALL_COMPLETE: judge(sink, slot); break;
 	case HX_HTTP_CALL_UNSENT: be_away(sink, err->message); break;
@@ -281,6 +318,7 @@ static void on_end(
 	}
 	slot->row = NULL;
 	sink->busy--;
+	http_assert(sink);
 }
 
 static const struct hx_http_call_ops call_ops = {
@@ -301,6 +339,10 @@ static void begin_call(struct http_sink *sink, struct hx_outbox_row *row, int64_
 	struct slot *slot = free_slot(sink);
 	struct hapax_error err;
 
+	/* The caller has counted them. */
+	assert(slot != NULL);
+	assert(row->outcome == HX_OUTBOX_UNDECIDED);
+	assert(!sink->is_away);
 	/* No time left: the answer would be lost. */
 	if (hx_reactor_now_ns(&sink->reactor) >= deadline_ns) {
 		be_away(sink, "there was no time left for it");
@@ -328,6 +370,10 @@ static enum hapax_status sink_publish(
 	int64_t late_ns;
 	size_t next = 0;
 
+	assert(count > 0);
+	assert(count <= HX_OUTBOX_BATCH_MAX);
+	/* No call of an earlier publish is left. */
+	assert(sink->busy == 0);
 	sink->is_away = sink->has_taken = false;
 	sink->doubtful_count = 0;
 	hx_reactor_turn(&sink->reactor, 0);
@@ -340,10 +386,13 @@ static enum hapax_status sink_publish(
 		if (sink->busy > 0)
 			hx_reactor_turn(&sink->reactor, -1);
 	}
+	assert(next <= count);
+	assert(next == count || sink->is_away);
 	if (sink->has_taken)
 		count_doubtful(sink);
 	else if (sink->doubtful_count > 0)
 		be_away_with(sink, sink->doubtful_status);
+	http_assert(sink);
 	if (!sink->is_away)
 		return HAPAX_OK;
 	sink->first += CALLS_MAX;
@@ -358,6 +407,8 @@ static void sink_close(struct hx_sink *base)
 {
 	struct http_sink *sink = http_of(base);
 
+	assert(sink->busy == 0);
+	assert(sink->slot_count == 0 || sink->has_reactor);
 	for (size_t i = 0; i < sink->slot_count; i++) {
 		hx_http_call_done(&sink->slots[i].call, &sink->reactor);
 		hx_buf_done(&sink->slots[i].head);
@@ -397,6 +448,8 @@ static enum hapax_status parse_url(
 	(void)snprintf(sink->path, sizeof(sink->path), "%s", *path == '\0' ? "/" : path);
 	sink->has_topic = *path != '\0' && sink->path[strlen(sink->path) - 1] == '/' &&
 		strlen(sink->path) > 1;
+	assert(sink->path[0] != '\0');
+	assert(strlen(sink->host) == url.hosts.size);
 	return HAPAX_OK;
 }
 
@@ -413,6 +466,7 @@ static enum hapax_status make_slots(struct http_sink *sink)
 		slot->sink = sink;
 		sink->slot_count++;
 	}
+	assert(sink->slot_count == CALLS_MAX);
 	return HAPAX_OK;
 }
 

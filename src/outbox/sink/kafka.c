@@ -13,6 +13,7 @@
  * The key of a message is the ordering key, with the partitioner of the Java clients. An empty
  * payload is an empty value, not a tombstone.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -77,7 +78,21 @@ static const struct hx_kafka_property defaults[] = {
 
 static struct kafka_sink *kafka_of(struct hx_sink *sink)
 {
+	assert(sink->ops == &hx_sink_kafka_ops);
 	return (struct kafka_sink *)sink;
+}
+
+/* What holds between two calls of librdkafka. */
+static void kafka_assert(const struct kafka_sink *sink)
+{
+	assert(sink->topic_count <= TOPICS_MAX);
+	/* Only a full table replaces topics. */
+	assert(sink->topic_next == 0 || sink->topic_count == TOPICS_MAX);
+	assert(sink->undecided <= HX_OUTBOX_BATCH_MAX);
+	/* Messages and handles of topics belong to a producer. */
+	assert(sink->producer != NULL || sink->undecided == 0);
+	assert(sink->producer != NULL || sink->topic_count == 0);
+	assert(memchr(sink->trouble, '\0', sizeof(sink->trouble)) != NULL);
 }
 
 /* ------------------------------------------------------------------ reports */
@@ -118,6 +133,9 @@ static void forget_topic(struct kafka_sink *sink, const char *name)
 static void judge(
 	struct kafka_sink *sink, struct hx_outbox_row *row, const rd_kafka_message_t *message)
 {
+	/* Each message has one report. */
+	assert(row->outcome == HX_OUTBOX_UNDECIDED);
+	assert(!row->is_awaited);
 	switch ((int)message->err) {
 	case RD_KAFKA_RESP_ERR_NO_ERROR: row->outcome = HX_OUTBOX_SENT; break;
 
@@ -159,6 +177,8 @@ static void on_delivered(rd_kafka_t *rk, const rd_kafka_message_t *message, void
 	(void)rk;
 	if (sink->is_dropping)
 		return;
+	assert(sink->undecided > 0);
+	assert(row->is_awaited);
 	sink->undecided--;
 	sink->down_ns = 0;
 	row->is_awaited = false;
@@ -171,6 +191,8 @@ static void on_error(rd_kafka_t *rk, int code, const char *reason, void *opaque)
 
 	if (sink->is_dropping)
 		return;
+	/* hx_kafka_client_new() may report before it returns the producer. */
+	assert(sink->producer == NULL || sink->producer == rk);
 	if (code == RD_KAFKA_RESP_ERR__FATAL) {
 		sink->is_broken = true;
 		(void)rd_kafka_fatal_error(rk, sink->trouble, sizeof(sink->trouble));
@@ -201,6 +223,7 @@ static rd_kafka_conf_t *make_conf(struct kafka_sink *sink, struct hapax_error *e
 /* Pending reports will not come. */
 static void drop_producer(struct kafka_sink *sink)
 {
+	kafka_assert(sink);
 	if (sink->producer == NULL)
 		return;
 	sink->is_dropping = true;
@@ -213,6 +236,7 @@ static void drop_producer(struct kafka_sink *sink)
 	rd_kafka_destroy(sink->producer);
 	sink->producer = NULL;
 	sink->undecided = 0;
+	kafka_assert(sink);
 }
 
 /* No broker for a while, or a fatal error of the producer. */
@@ -228,6 +252,8 @@ static enum hapax_status greet(
 {
 	rd_kafka_resp_err_t code;
 
+	assert(!sink->is_dropping);
+	assert(sink->undecided == 0);
 	do {
 		const rd_kafka_metadata_t *metadata = NULL;
 
@@ -255,6 +281,8 @@ static enum hapax_status connect_until(
 		drop_producer(sink);
 	if (sink->producer != NULL)
 		return HAPAX_OK;
+	assert(sink->topic_count == 0);
+	assert(sink->undecided == 0);
 	sink->is_dropping = sink->is_broken = false;
 	sink->down_ns = 0;
 	sink->trouble[0] = '\0';
@@ -266,6 +294,7 @@ static enum hapax_status connect_until(
 	status = greet(sink, deadline_ns < late_ns ? deadline_ns : late_ns, err);
 	if (status != HAPAX_OK)
 		drop_producer(sink);
+	assert((status == HAPAX_OK) == (sink->producer != NULL));
 	return status;
 }
 
@@ -295,6 +324,7 @@ static struct topic *find_topic(struct kafka_sink *sink, struct hapax_bytes name
 {
 	struct topic *topic;
 
+	assert(name.size < sizeof(topic->name));
 	for (size_t i = 0; i < sink->topic_count; i++)
 		if (hx_bytes_equal(hapax_bytes_from_text(sink->topics[i].name), name))
 			return &sink->topics[i];
@@ -308,6 +338,9 @@ static struct topic *find_topic(struct kafka_sink *sink, struct hapax_bytes name
 	memset(topic, 0, sizeof(*topic));
 	(void)snprintf(
 		topic->name, sizeof(topic->name), "%.*s", (int)name.size, (const char *)name.data);
+	/* A cut name would be asked for in every batch. */
+	assert(strlen(topic->name) == name.size);
+	kafka_assert(sink);
 	return topic;
 }
 
@@ -319,6 +352,8 @@ static bool ask_for_topic(struct kafka_sink *sink, struct topic *topic, int64_t 
 	rd_kafka_topic_t *handle = rd_kafka_topic_new(sink->producer, topic->name, NULL);
 	rd_kafka_resp_err_t code = RD_KAFKA_RESP_ERR__TIMED_OUT;
 
+	/* An older handle would leak. */
+	assert(topic->handle == NULL);
 	if (handle == NULL) {
 		topic->code = rd_kafka_last_error();
 		return true;
@@ -343,6 +378,7 @@ static bool ask_for_topic(struct kafka_sink *sink, struct topic *topic, int64_t 
 		topic->handle = handle;
 	else
 		rd_kafka_topic_destroy(handle);
+	assert((topic->handle != NULL) == (topic->code == RD_KAFKA_RESP_ERR_NO_ERROR));
 	return true;
 }
 
@@ -375,6 +411,7 @@ static rd_kafka_topic_t *topic_of(
 			rd_kafka_err2str(topic->code));
 	else if (topic->handle == NULL)
 		refuse_topic(row, topic->name, topic->code);
+	assert((topic->handle != NULL) == (row->outcome == HX_OUTBOX_UNDECIDED));
 	return topic->handle;
 }
 
@@ -421,8 +458,11 @@ static void produce(struct kafka_sink *sink, struct hx_outbox_row *row, rd_kafka
 	};
 	rd_kafka_resp_err_t code;
 
-	if (headers == NULL)
+	if (headers == NULL) {
+		assert(row->outcome == HX_OUTBOX_REFUSED);
 		return;
+	}
+	assert(!row->is_awaited);
 	code = hx_kafka_client_produce(sink->producer, &record, headers);
 	if (code == RD_KAFKA_RESP_ERR_NO_ERROR) {
 		row->is_awaited = true;
@@ -438,6 +478,7 @@ static void produce(struct kafka_sink *sink, struct hx_outbox_row *row, rd_kafka
 /* Wait until every message has its report, or waiting is hopeless. */
 static void wait_for_reports(struct kafka_sink *sink, int64_t deadline_ns)
 {
+	assert(sink->undecided == 0 || sink->producer != NULL);
 	while (sink->undecided > 0 && !is_hopeless(sink)) {
 		int64_t left_ms = (deadline_ns - hx_clock_mono_ns()) / HX_NS_PER_MS;
 
@@ -453,12 +494,15 @@ static void wait_for_reports(struct kafka_sink *sink, int64_t deadline_ns)
 	}
 	if (sink->undecided > 0)
 		lose(sink, sink->trouble);
+	assert(sink->undecided == 0 || sink->is_lost);
 }
 
 /* Publish all undecided rows together. */
 static void publish_window(
 	struct kafka_sink *sink, struct hx_outbox_row **rows, size_t count, int64_t deadline_ns)
 {
+	assert(sink->undecided == 0);
+	assert(!sink->is_alone || count == 1);
 	sink->needs_alone = false;
 	for (size_t i = 0; i < count && !sink->is_lost; i++) {
 		rd_kafka_topic_t *topic = NULL;
@@ -478,6 +522,8 @@ static enum hapax_status sink_publish(
 	struct kafka_sink *sink = kafka_of(base);
 	enum hapax_status status = connect_until(sink, deadline_ns, err);
 
+	assert(count > 0);
+	assert(count <= HX_OUTBOX_BATCH_MAX);
 	if (status != HAPAX_OK)
 		return status;
 	/* Errors from before this call are over, or will occur again. */
@@ -490,8 +536,11 @@ static enum hapax_status sink_publish(
 		for (size_t i = 0; i < count && !sink->is_lost; i++)
 			publish_window(sink, &rows[i], 1, deadline_ns);
 	}
-	if (!sink->is_lost && !sink->is_broken)
+	kafka_assert(sink);
+	if (!sink->is_lost && !sink->is_broken) {
+		assert(sink->undecided == 0);
 		return HAPAX_OK;
+	}
 	status = hx_error_set(
 		err, HAPAX_ERR_UNAVAILABLE, 0, "Kafka took not all events: %.180s", sink->trouble);
 	drop_producer(sink);

@@ -4,6 +4,9 @@
  */
 #include "outbox/sink/kafka_target.h"
 
+#include <assert.h>
+#include <string.h>
+
 #include "base/bytes.h"
 #include "base/error.h"
 
@@ -37,5 +40,7 @@ enum hapax_status hx_kafka_target_parse(
 	if (status == HAPAX_OK)
 		status = hx_kafka_properties_check(
 			target->url.properties, target->url.property_count, err);
+	assert(memchr(target->topic, '\0', sizeof(target->topic)) != NULL);
+	assert(status != HAPAX_OK || target->url.property_count <= HX_KAFKA_PROPERTIES_MAX);
 	return status;
 }

@@ -8,6 +8,7 @@
  *  (3) A broker that closes the channel does not name the message. Undecided rows are therefore
  *      published again, one by one; a row that causes it alone is REFUSED.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -38,6 +39,7 @@ struct rabbitmq_sink {
 
 static struct rabbitmq_sink *rabbitmq_of(struct hx_sink *sink)
 {
+	assert(sink->ops == &hx_sink_rabbitmq_ops);
 	return (struct rabbitmq_sink *)sink;
 }
 
@@ -87,6 +89,9 @@ static enum hapax_status connect_within(
 		status = hx_rabbit_confirm(&sink->rabbit, err);
 	if (status != HAPAX_OK)
 		hx_rabbit_close(&sink->rabbit);
+	assert((status == HAPAX_OK) == hx_rabbit_is_open(&sink->rabbit));
+	/* A new channel has no message without an answer. */
+	assert(status != HAPAX_OK || sink->rabbit.sent == NULL);
 	return status;
 }
 
@@ -105,6 +110,10 @@ static void take_confirm(struct rabbitmq_sink *sink, const struct hx_rabbit_even
 	       NULL) {
 		struct hx_outbox_row *row = sent->owner;
 
+		assert(sent >= sink->sent);
+		assert(sent < sink->sent + sink->row_count);
+		assert(row == sink->rows[sent - sink->sent]);
+		assert(row->is_awaited);
 		/* A returned message is already refused. */
 		if (row->outcome != HX_OUTBOX_UNDECIDED)
 			continue;
@@ -120,6 +129,7 @@ static void take_returned(struct rabbitmq_sink *sink, const struct hx_rabbit_eve
 {
 	size_t size = strlen(event->message_id);
 
+	assert(event->happening == HX_RABBIT_RETURNED);
 	for (size_t i = 0; i < sink->row_count; i++) {
 		struct hx_outbox_row *row = sink->rows[i];
 
@@ -145,6 +155,7 @@ static void rabbitmq_take(struct rabbitmq_sink *sink, const struct hx_rabbit_eve
 	case HX_RABBIT_NACK: take_confirm(sink, event); break;
 	case HX_RABBIT_RETURNED: take_returned(sink, event); break;
 	case HX_RABBIT_REFUSED:
+		assert(!sink->is_closed);
 		sink->is_closed = true;
 		sink->closed_code = event->code;
 		(void)snprintf(sink->closed_text, sizeof(sink->closed_text), "%s", event->text);
@@ -204,6 +215,9 @@ static enum hapax_status send_row(struct rabbitmq_sink *sink, size_t index, stru
 	struct hapax_error why;
 	enum hapax_status status;
 
+	assert(index < sink->row_count);
+	assert(row->outcome == HX_OUTBOX_UNDECIDED);
+	assert(!row->is_awaited);
 	if (!hx_sink_read(&sink->base, row))
 		return HAPAX_ERR_INVALID;
 	sink->sent[index].owner = row;
@@ -214,6 +228,7 @@ static enum hapax_status send_row(struct rabbitmq_sink *sink, size_t index, stru
 		hx_sink_decide(row, HX_OUTBOX_REFUSED, "%s", why.message);
 	else if (status != HAPAX_OK && err != NULL)
 		*err = why;
+	assert((status == HAPAX_ERR_INVALID) == (row->outcome == HX_OUTBOX_REFUSED));
 	return status;
 }
 
@@ -224,6 +239,8 @@ static enum hapax_status declare_all(
 {
 	const struct hx_outbox_row *refused = NULL;
 
+	/* A message of this call would lose its confirm. */
+	assert(sink->rabbit.sent == NULL);
 	if (!sink->place.declares || sink->place.exchange[0] != '\0')
 		return HAPAX_OK;
 	for (size_t i = 0; i < count; i++) {
@@ -266,6 +283,7 @@ static enum hapax_status send_all(
 		}
 		if (status != HAPAX_OK)
 			break;
+		assert(hx_rabbit_is_open(&sink->rabbit));
 		sink->rows[i]->is_awaited = true;
 		if (sink->rabbit.published % READ_EVERY == 0)
 			status = read_confirms(sink, 0, err);
@@ -283,6 +301,8 @@ static enum hapax_status publish_window(
 	enum hapax_status status =
 		connect_within(sink, (deadline_ns - hx_clock_mono_ns()) / HX_NS_PER_MS, err);
 
+	assert(count > 0);
+	assert(count <= HX_OUTBOX_BATCH_MAX);
 	sink->is_closed = false;
 	sink->rows = rows;
 	sink->row_count = count;
@@ -294,6 +314,8 @@ static enum hapax_status publish_window(
 		status = read_confirms(sink, deadline_ns, err);
 	if (status != HAPAX_OK || sink->is_closed)
 		hx_rabbit_close(&sink->rabbit);
+	/* The rows of this call go away: no open channel may point to them. */
+	assert(!hx_rabbit_is_open(&sink->rabbit) || sink->rabbit.sent == NULL);
 	return status;
 }
 
@@ -308,6 +330,7 @@ static enum hapax_status publish_alone(
 		hx_sink_decide(
 			row, HX_OUTBOX_REFUSED, "RabbitMQ refused it: %s (%d)", sink->closed_text,
 			sink->closed_code);
+	assert(status != HAPAX_OK || row->outcome != HX_OUTBOX_UNDECIDED);
 	return status;
 }
 

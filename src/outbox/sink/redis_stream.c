@@ -9,14 +9,11 @@
  *      (create=no) and a value beyond proto-max-bulk-len park the row. Any other error is retried.
  *  (3) In a Cluster a row goes to the server of its stream's slot if known, otherwise to any. On a
  *      redirect, the row and later rows of the slot go to the named server.
- *
- * The entry: the attributes of the event as fields with the prefix "ce_", Debezium's "id", the
- * row's headers, "content-type", and "data".
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/alloc.h"
 #include "base/bytes.h"
@@ -24,13 +21,13 @@
 #include "base/error.h"
 #include "net/redis_connection.h"
 #include "outbox/sink.h"
+#include "outbox/sink/redis_entry.h"
 #include "outbox/sink/redis_target.h"
 #include "store/redis/slot.h"
 
 enum {
 	CONNECT_MS = 10 * 1000,
 	AHEAD_SIZE = 1024 * 1024, /* written, but not yet accepted by the server */
-	HEAD_SIZE_MAX = 256 * 1024,
 	SERVERS_MAX = 64,
 	HOPS_MAX = 8, /* redirects */
 	/* Every server accepts this: proto-max-bulk-len is never smaller. */
@@ -87,7 +84,31 @@ struct redis_sink {
 
 static struct redis_sink *redis_stream_of(struct hx_sink *sink)
 {
+	assert(sink->ops == &hx_sink_redis_ops);
 	return (struct redis_sink *)sink;
+}
+
+static void server_assert(const struct server *server)
+{
+	assert(server->answered <= server->sent);
+	assert(server->sent <= HX_COUNT(server->entries));
+	assert(server->value_size_max >= 0);
+	/* An unused entry has sent nothing. */
+	assert(server->sink != NULL || server->sent == 0);
+}
+
+/* What holds between two calls; no reply is expected any more. */
+static void redis_stream_assert(const struct redis_sink *sink)
+{
+	assert(sink->server_count <= SERVERS_MAX);
+	assert(sink->entry_count <= HX_OUTBOX_BATCH_MAX);
+	/* The servers of the URL are the first ones, and are never vacated. */
+	assert(sink->server_count >= sink->target.place.endpoint_count);
+	for (size_t i = 0; i < sink->server_count; i++) {
+		server_assert(sink->servers[i]);
+		assert(sink->servers[i]->sent == 0);
+		assert(!sink->servers[i]->is_cut);
+	}
 }
 
 static void be_away(struct redis_sink *sink, const struct hapax_error *why)
@@ -131,6 +152,7 @@ static size_t reply_size_max(struct hx_redis_connection *connection)
 {
 	const struct server *server = connection->context;
 
+	server_assert(server);
 	return server->answered < server->sent ? REPLY_SIZE_MAX : 0;
 }
 
@@ -138,6 +160,7 @@ static bool on_reply(struct hx_redis_connection *connection, struct hapax_bytes 
 {
 	struct server *server = connection->context;
 
+	assert(connection == &server->connection);
 	if (is_open(server)) {
 		take_reply(server, reply);
 	} else if (!server->is_named) {
@@ -165,6 +188,7 @@ static const struct hx_redis_connection_ops connection_ops = {
 /* Wait until it is open or has failed, at most until the deadline. */
 static void connect_server(struct server *server, int64_t deadline_ns)
 {
+	assert(server->sent == 0);
 	hx_redis_connection_open(&server->connection, &server->endpoint, deadline_ns);
 	while (server->connection.state != HX_REDIS_CONNECTION_CLOSED && !is_open(server))
 		hx_reactor_turn(&server->sink->reactor, -1);
@@ -176,6 +200,7 @@ static void close_server(struct server *server)
 		return;
 	while (server->connection.state != HX_REDIS_CONNECTION_CLOSED)
 		hx_reactor_turn(&server->sink->reactor, 0);
+	assert(!is_open(server));
 }
 
 static void end_server(struct server *server)
@@ -190,6 +215,7 @@ static void end_server(struct server *server)
 
 static void forget_slots(struct redis_sink *sink, uint8_t number)
 {
+	assert(number < sink->server_count);
 	for (size_t i = 0; i < HX_REDIS_SLOTS; i++)
 		if (sink->owners[i] == number)
 			sink->owners[i] = NOBODY;
@@ -204,6 +230,7 @@ static uint8_t vacate(struct redis_sink *sink)
 		if (server->connection.state != HX_REDIS_CONNECTION_CLOSED ||
 		    server->answered < server->sent)
 			continue;
+		assert(!is_open(server));
 		forget_slots(sink, (uint8_t)i);
 		end_server(server);
 		return (uint8_t)i;
@@ -214,6 +241,7 @@ static uint8_t vacate(struct redis_sink *sink)
 /* An entry for another server; NOBODY: no memory, or too many. */
 static uint8_t make_server(struct redis_sink *sink)
 {
+	assert(sink->server_count <= SERVERS_MAX);
 	if (sink->server_count == SERVERS_MAX)
 		return vacate(sink);
 	sink->servers[sink->server_count] = hx_alloc_zero(1, sizeof(struct server));
@@ -246,6 +274,7 @@ static uint8_t server_at(struct redis_sink *sink, const struct hx_endpoint *endp
 	number = make_server(sink);
 	if (number == NOBODY)
 		return NOBODY;
+	assert(number < sink->server_count);
 	server = sink->servers[number];
 	memset(server, 0, sizeof(*server));
 	server->endpoint = *endpoint;
@@ -261,6 +290,7 @@ static uint8_t server_at(struct redis_sink *sink, const struct hx_endpoint *endp
 /* The server cannot be reached: another one may own its slots. */
 static void give_up_server(struct redis_sink *sink, uint8_t number, const struct hapax_error *why)
 {
+	assert(number < sink->server_count);
 	be_away(sink, why);
 	sink->servers[number]->is_away = true;
 	forget_slots(sink, number);
@@ -274,9 +304,13 @@ static void settle_server(struct redis_sink *sink, uint8_t number)
 {
 	struct server *server = sink->servers[number];
 
+	server_assert(server);
+	/* An open server has answered everything. */
+	assert(!is_open(server) || server->answered == server->sent);
 	if (server->is_cut)
 		for (size_t i = server->answered; i < server->sent; i++)
 			if (server->entries[i] != NULL) {
+				assert(server->entries[i]->row->outcome == HX_OUTBOX_UNDECIDED);
 				server->entries[i]->is_due = true;
 				server->entries[i]->row->is_awaited = false;
 			}
@@ -291,6 +325,7 @@ static bool open_server(struct redis_sink *sink, uint8_t number, int64_t deadlin
 	struct server *server = sink->servers[number];
 	int64_t late_ns = hx_clock_mono_ns() + CONNECT_MS * HX_NS_PER_MS;
 
+	assert(number < sink->server_count);
 	if (is_open(server))
 		return !server->is_away;
 	settle_server(sink, number);
@@ -362,6 +397,8 @@ static void redirect(struct server *server, struct entry *entry, struct hapax_by
 		be_away(sink, &why);
 		return;
 	}
+	assert(number < sink->server_count);
+	assert(entry->slot < HX_REDIS_SLOTS);
 	/* If that server is unreachable, the row waits for the next call. */
 	entry->is_due = !sink->servers[number]->is_away;
 	if (is_asked)
@@ -393,6 +430,8 @@ static void judge_error(struct server *server, struct entry *entry, struct hapax
 	int size = (int)(text.size < 160 ? text.size : 160);
 	struct hapax_error why;
 
+	assert(entry->row->outcome == HX_OUTBOX_UNDECIDED);
+	assert(!entry->row->is_awaited);
 	if (hx_resp_is_error(&value, "MOVED") || hx_resp_is_error(&value, "ASK")) {
 		redirect(server, entry, text);
 	} else if (is_of_server(&value)) {
@@ -424,8 +463,12 @@ static void take_reply(struct server *server, struct hapax_bytes reply)
 	struct entry *entry = server->entries[server->answered++];
 	struct hx_resp_value value;
 
+	server_assert(server);
+	assert(entry == NULL || entry >= server->sink->entries);
+	assert(entry == NULL || entry < server->sink->entries + server->sink->entry_count);
 	if (!hx_resp_next(&reply, &value) || entry == NULL)
 		return;
+	assert(entry->row->outcome == HX_OUTBOX_UNDECIDED);
 	entry->row->is_awaited = false;
 	if (value.type == HX_RESP_ERROR || value.type == HX_RESP_BULK_ERROR)
 		judge_error(server, entry, value.text);
@@ -435,91 +478,6 @@ static void take_reply(struct server *server, struct hapax_bytes reply)
 		hx_sink_decide(
 			entry->row, HX_OUTBOX_REFUSED,
 			"there is no such stream, and create=no; make it, then retry");
-}
-
-/* ------------------------------------------------------------------ entries */
-
-static struct hapax_bytes stream_of(const struct redis_sink *sink, const struct hx_outbox_row *row)
-{
-	return sink->target.stream[0] == '\0' ? row->topic
-					      : hapax_bytes_from_text(sink->target.stream);
-}
-
-static bool name_is(struct hapax_bytes name, const char *text)
-{
-	return name.size == strlen(text) && strncasecmp(name.data, text, name.size) == 0;
-}
-
-static enum hapax_status put_field(
-	struct hapax_buf *head, struct hapax_bytes name, struct hapax_bytes value)
-{
-	enum hapax_status status = hx_resp_put_bulk(head, name);
-
-	return status == HAPAX_OK ? hx_resp_put_bulk(head, value) : status;
-}
-
-/* The command up to the fields. */
-static enum hapax_status put_command(
-	struct redis_sink *sink, const struct hx_outbox_row *row, size_t field_count)
-{
-	const struct hx_redis_target *target = &sink->target;
-	struct hapax_buf *head = &sink->head;
-	size_t count = 3u + (target->creates ? 0u : 1u) + (target->length_max > 0 ? 3u : 0u);
-	enum hapax_status status = hx_resp_put_array(head, count + 2 * field_count);
-
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(head, "XADD");
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk(head, stream_of(sink, row));
-	if (status == HAPAX_OK && !target->creates)
-		status = hx_resp_put_text(head, "NOMKSTREAM");
-	if (status == HAPAX_OK && target->length_max > 0)
-		status = hx_resp_put_text(head, "MAXLEN");
-	if (status == HAPAX_OK && target->length_max > 0)
-		status = hx_resp_put_text(head, "~");
-	if (status == HAPAX_OK && target->length_max > 0)
-		status = hx_resp_put_bulk_integer(head, target->length_max);
-	return status == HAPAX_OK ? hx_resp_put_text(head, "*") : status;
-}
-
-/* All but the payload. False: the row does not fit an entry, and is refused. */
-static bool write_head(struct redis_sink *sink, struct hx_outbox_row *row)
-{
-	struct hx_outbox_message *message = &sink->base.message;
-	size_t skipped = HX_OUTBOX_FIELDS_MAX; /* a header that repeats the row's content type */
-	size_t count;
-	enum hapax_status status;
-
-	hx_buf_clear(&sink->head);
-	if (!hx_sink_read(&sink->base, row))
-		return false;
-	for (size_t i = 0; i < message->count; i++) {
-		if (name_is(message->fields[i].name, "data")) {
-			hx_sink_decide(
-				row, HX_OUTBOX_REFUSED,
-				"its header 'data' has the name of the field for the payload");
-			return false;
-		}
-		if (row->content_type.size > 0 && name_is(message->fields[i].name, "content-type"))
-			skipped = i;
-	}
-	count = message->count - (skipped < message->count) + (row->content_type.size > 0) + 1;
-	status = put_command(sink, row, count);
-	for (size_t i = 0; i < message->count && status == HAPAX_OK; i++)
-		if (i != skipped)
-			status = put_field(
-				&sink->head, message->fields[i].name, message->fields[i].value);
-	if (status == HAPAX_OK && row->content_type.size > 0)
-		status = put_field(&sink->head, HX_BYTES_LIT("content-type"), row->content_type);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(&sink->head, "data");
-	if (status == HAPAX_OK)
-		status = hx_buf_printf(&sink->head, "$%zu\r\n", row->payload.size);
-	if (status == HAPAX_OK)
-		return true;
-	hx_sink_decide(
-		row, HX_OUTBOX_REFUSED, "its headers take more than %d bytes", HEAD_SIZE_MAX);
-	return false;
 }
 
 /* ------------------------------------------------------------------ publish */
@@ -556,6 +514,10 @@ static bool write_entry(struct redis_sink *sink, struct server *server, struct e
 	struct hapax_bytes payload = entry->row->payload;
 	enum hapax_status status = HAPAX_OK;
 
+	assert(server->sink == sink);
+	assert(server->sent + 2 <= HX_COUNT(server->entries));
+	assert(entry->row->outcome == HX_OUTBOX_UNDECIDED);
+	assert(!entry->is_due);
 	if (entry->asked != NOBODY) {
 		status = hx_connection_write(connection, asking, sizeof(asking) - 1);
 		server->entries[server->sent++] = NULL;
@@ -584,8 +546,10 @@ static void send_risky(
 {
 	size_t size = entry->row->payload.size;
 
+	assert(size > SAFE_SIZE);
 	read_replies(sink, deadline_ns);
-	if (!is_open(server) || !write_head(sink, entry->row))
+	if (!is_open(server) ||
+	    !hx_redis_entry_write(&sink->target, &sink->base, entry->row, &sink->head))
 		return;
 	(void)write_entry(sink, server, entry);
 	read_replies(sink, deadline_ns);
@@ -604,12 +568,16 @@ static void send_entry(struct redis_sink *sink, struct entry *entry, int64_t dea
 	struct hx_outbox_row *row = entry->row;
 	struct server *server;
 
+	assert(entry->is_due);
+	assert(row->outcome == HX_OUTBOX_UNDECIDED);
+	assert(number == NOBODY || number < sink->server_count);
 	entry->is_due = false;
 	if (number == NOBODY || !open_server(sink, number, deadline_ns))
 		number = any_server(sink, deadline_ns);
 	if (number == NOBODY)
 		return;
 	server = sink->servers[number];
+	assert(is_open(server));
 	if (server->value_size_max > 0 && row->payload.size > (uint64_t)server->value_size_max) {
 		hx_sink_decide(
 			row, HX_OUTBOX_REFUSED,
@@ -622,7 +590,7 @@ static void send_entry(struct redis_sink *sink, struct entry *entry, int64_t dea
 		send_risky(sink, server, entry, deadline_ns);
 		return;
 	}
-	if (!write_head(sink, row))
+	if (!hx_redis_entry_write(&sink->target, &sink->base, row, &sink->head))
 		return;
 	if (!write_entry(sink, server, entry)) {
 		/* Half a command was written: nothing can follow it. */
@@ -648,11 +616,13 @@ static void read_replies(struct redis_sink *sink, int64_t deadline_ns)
 			hx_reactor_turn(&sink->reactor, left_ns);
 		}
 		settle_server(sink, (uint8_t)i);
+		assert(server->sent == 0);
 	}
 }
 
 static void begin_publish(struct redis_sink *sink, struct hx_outbox_row **rows, size_t count)
 {
+	assert(count <= HX_OUTBOX_BATCH_MAX);
 	sink->is_away = false;
 	sink->entry_count = count;
 	for (size_t i = 0; i < sink->server_count; i++)
@@ -661,7 +631,8 @@ static void begin_publish(struct redis_sink *sink, struct hx_outbox_row **rows, 
 		sink->entries[i] = (struct entry){
 			.row = rows[i],
 			.slot = sink->target.place.is_cluster
-				? (uint16_t)hx_redis_slot(stream_of(sink, rows[i]))
+				? (uint16_t)hx_redis_slot(
+					  hx_redis_entry_stream(&sink->target, rows[i]))
 				: 0,
 			.asked = NOBODY,
 			.is_due = true,
@@ -690,6 +661,7 @@ static enum hapax_status sink_publish(
 		}
 		read_replies(sink, deadline_ns);
 	}
+	redis_stream_assert(sink);
 	for (size_t i = 0; i < count && !sink->is_away; i++)
 		if (rows[i]->outcome == HX_OUTBOX_UNDECIDED)
 			be_away(sink,
@@ -732,6 +704,7 @@ static enum hapax_status make_servers(struct redis_sink *sink, struct hapax_erro
 	for (size_t i = 0; i < place->endpoint_count; i++)
 		if (server_at(sink, &place->endpoints[i]) == NOBODY)
 			return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a sink");
+	redis_stream_assert(sink);
 	return HAPAX_OK;
 }
 
@@ -745,7 +718,7 @@ static enum hapax_status sink_open(
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a sink");
 	sink->base.ops = &hx_sink_redis_ops;
 	hx_outbox_message_init(&sink->base.message, "ce_", source);
-	hx_buf_init(&sink->head, HEAD_SIZE_MAX);
+	hx_buf_init(&sink->head, HX_REDIS_ENTRY_SIZE_MAX);
 	status = hx_redis_target_parse(url, &sink->target, err);
 	if (status == HAPAX_OK)
 		status = hx_redis_connection_tls_context(&sink->target.place, &sink->tls, err);

@@ -4,6 +4,7 @@
  */
 #include "outbox/sink/redis_target.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -60,6 +61,9 @@ enum hapax_status hx_redis_target_parse(
 	if (status == HAPAX_OK)
 		status = hx_redis_place_end(
 			&ret_target->place, &options, url.query, ret_target, err);
+	assert(memchr(ret_target->stream, '\0', sizeof(ret_target->stream)) != NULL);
+	assert(status != HAPAX_OK || ret_target->length_max >= 0);
+	assert(status != HAPAX_OK || ret_target->place.endpoint_count > 0);
 	if (status != HAPAX_OK)
 		explicit_bzero(ret_target, sizeof(*ret_target));
 	return status;

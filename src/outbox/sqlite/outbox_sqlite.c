@@ -4,6 +4,7 @@
  */
 #include "outbox/sqlite/outbox_sqlite.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,6 +26,15 @@ static struct hx_outbox_sqlite *outbox_sqlite_of(struct hapax_outbox *outbox)
 	return (struct hx_outbox_sqlite *)outbox;
 }
 
+void hx_outbox_sqlite_assert(const struct hx_outbox_sqlite *outbox)
+{
+	/* Only our own connection waits, and a relay never uses the caller's. */
+	assert(outbox->base.has_reactor == !outbox->is_joined);
+	assert(outbox->db != NULL);
+	assert(outbox->add == NULL || sqlite3_db_handle(outbox->add) == outbox->db);
+	assert(outbox->add == NULL || !sqlite3_stmt_busy(outbox->add));
+}
+
 int64_t hx_outbox_sqlite_now_ms(void)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
@@ -44,6 +54,9 @@ int hx_outbox_sqlite_run(
 	sqlite3_stmt *statement = NULL;
 	int code = sqlite3_prepare_v2(outbox->db, sql, -1, &statement, NULL);
 
+	/* One type for each parameter: an unbound one would be NULL, and match no row. */
+	assert(code != SQLITE_OK ||
+	       (size_t)sqlite3_bind_parameter_count(statement) == strlen(types));
 	for (int i = 0; types[i] != '\0' && code == SQLITE_OK; i++)
 		code = types[i] == 'n'
 			? sqlite3_bind_int64(statement, i + 1, *(const int64_t *)values[i])
@@ -66,6 +79,7 @@ enum hapax_status hx_outbox_sqlite_error(
 	struct hx_outbox_sqlite *outbox, int code, bool in_commit, const char *what,
 	struct hapax_error *err)
 {
+	assert(code != SQLITE_OK);
 	if ((code & 0xff) == SQLITE_CONSTRAINT &&
 	    sqlite3_extended_errcode(outbox->db) == SQLITE_CONSTRAINT_UNIQUE)
 		return hx_error_set(
@@ -85,6 +99,7 @@ enum hapax_status hx_outbox_sqlite_begin(
 {
 	int code = hx_outbox_sqlite_exec(outbox, "BEGIN IMMEDIATE");
 
+	assert(code != SQLITE_OK || sqlite3_get_autocommit(outbox->db) == 0);
 	return code == SQLITE_OK ? HAPAX_OK
 				 : hx_outbox_sqlite_error(outbox, code, false, what, err);
 }
@@ -95,10 +110,13 @@ enum hapax_status hx_outbox_sqlite_end(
 	bool in_commit = code == SQLITE_OK;
 	enum hapax_status status;
 
+	assert(!in_commit || sqlite3_get_autocommit(outbox->db) == 0);
 	if (in_commit)
 		code = hx_outbox_sqlite_exec(outbox, "COMMIT");
-	if (code == SQLITE_OK)
+	if (code == SQLITE_OK) {
+		assert(sqlite3_get_autocommit(outbox->db) != 0);
 		return HAPAX_OK;
+	}
 	status = hx_outbox_sqlite_error(outbox, code, in_commit, what, err);
 	if (sqlite3_get_autocommit(outbox->db) == 0)
 		(void)hx_outbox_sqlite_exec(outbox, "ROLLBACK");
@@ -120,6 +138,9 @@ static void outbox_close(struct hapax_outbox *base)
 
 static int bind_text(sqlite3_stmt *statement, int index, struct hapax_bytes text)
 {
+	assert(index > 0);
+	assert(index <= sqlite3_bind_parameter_count(statement));
+	assert(text.size <= HX_OUTBOX_HEADERS_SIZE_MAX);
 	if (text.size == 0)
 		return sqlite3_bind_null(statement, index);
 	return sqlite3_bind_text(statement, index, text.data, (int)text.size, SQLITE_STATIC);
@@ -141,6 +162,11 @@ static int insert(
 	if (outbox->add == NULL)
 		code = sqlite3_prepare_v3(
 			outbox->db, sql, -1, SQLITE_PREPARE_PERSISTENT, &outbox->add, NULL);
+	/* id, time, the texts, and the payload. */
+	assert(code != SQLITE_OK ||
+	       (size_t)sqlite3_bind_parameter_count(outbox->add) == HX_COUNT(texts) + 3);
+	assert(id.size > 0);
+	assert(event->payload.size <= HX_OUTBOX_PAYLOAD_SIZE_MAX);
 	if (code == SQLITE_OK)
 		code = bind_text(outbox->add, 1, id);
 	if (code == SQLITE_OK)
@@ -176,6 +202,8 @@ static enum hapax_status outbox_add(
 		hx_uuid7_next(&outbox->ids, hx_outbox_sqlite_now_ms(), uuid);
 		hx_uuid7_format(uuid, ret_id);
 	}
+	assert(strlen(ret_id) < HAPAX_OUTBOX_ID_SIZE);
+	assert(event->id.size == 0 || strlen(ret_id) == event->id.size);
 	code = insert(outbox, event, headers, hapax_bytes_from_text(ret_id));
 	if (code == SQLITE_OK)
 		return HAPAX_OK;
@@ -199,6 +227,7 @@ static enum hapax_status begin(struct hx_outbox_sqlite *outbox, struct hapax_err
 		return hx_outbox_sqlite_error(
 			outbox, code, false, "the transaction was not begun", err);
 	outbox->depth++;
+	hx_outbox_sqlite_assert(outbox);
 	return HAPAX_OK;
 }
 
@@ -235,6 +264,7 @@ static enum hapax_status undo(struct hx_outbox_sqlite *outbox)
 	(void)snprintf(
 		sql, sizeof(sql), "ROLLBACK TO hapax_outbox_%u; RELEASE hapax_outbox_%u",
 		outbox->depth, outbox->depth);
+	assert(outbox->depth > 0);
 	outbox->depth--;
 	(void)hx_outbox_sqlite_exec(outbox, sql);
 	return HAPAX_OK;
@@ -278,6 +308,7 @@ static enum hapax_status outbox_status(
 	if (code == SQLITE_OK)
 		code = sqlite3_step(statement);
 	if (code == SQLITE_ROW) {
+		assert(sqlite3_column_count(statement) == 9);
 		status->pending = (uint64_t)sqlite3_column_int64(statement, 0);
 		status->retrying = (uint64_t)sqlite3_column_int64(statement, 1);
 		status->waiting = (uint64_t)sqlite3_column_int64(statement, 2);
@@ -287,6 +318,11 @@ static enum hapax_status outbox_status(
 		status->relays = (uint64_t)sqlite3_column_int64(statement, 6);
 		status->partitions = (uint64_t)sqlite3_column_int64(statement, 7);
 		status->sent = (uint64_t)sqlite3_column_int64(statement, 8);
+		/* One statement, one state of the database. */
+		assert(status->retrying <= status->pending);
+		assert(status->parked_keys <= status->parked);
+		assert(status->oldest_ms >= 0);
+		assert(with_sent || status->sent == 0);
 	}
 	(void)sqlite3_finalize(statement);
 	if (code == SQLITE_ROW)
@@ -356,6 +392,7 @@ static enum hapax_status read_version(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
 			"the outbox has version %d, and this hapax knows %d: use a newer hapax",
 			(int)*ret_version, HX_OUTBOX_SQLITE_VERSION);
+	assert(has_outbox != 0 || *ret_version == 0);
 	return HAPAX_OK;
 }
 
@@ -407,6 +444,7 @@ static enum hapax_status open_file(
 		return HAPAX_ERR_UNAVAILABLE;
 	}
 	(void)sqlite3_busy_timeout(outbox->db, BUSY_MS);
+	hx_outbox_sqlite_assert(outbox);
 	*ret_outbox = outbox;
 	return HAPAX_OK;
 }
@@ -441,6 +479,7 @@ enum hapax_status hapax_outbox_join_sqlite(
 		return HAPAX_ERR_NO_MEMORY;
 	outbox->db = db;
 	outbox->is_joined = true;
+	hx_outbox_sqlite_assert(outbox);
 	status = see_outbox(outbox, err);
 	if (status != HAPAX_OK)
 		outbox_close(&outbox->base);
@@ -471,8 +510,11 @@ enum hapax_status hx_outbox_sqlite_init(
 		code = hx_outbox_sqlite_exec(outbox, hx_outbox_sqlite_1_sql);
 	if (status == HAPAX_OK && code == SQLITE_OK && migration->from < 2)
 		code = hx_outbox_sqlite_exec(outbox, hx_outbox_sqlite_2_sql);
+	assert(status != HAPAX_OK || migration->from <= migration->to);
 	if (status == HAPAX_OK)
 		status = hx_outbox_sqlite_end(outbox, code, what, err);
+	/* The connection is closed next: an open transaction would be undone without a word. */
+	assert(status != HAPAX_OK || sqlite3_get_autocommit(outbox->db) != 0);
 	outbox_close(&outbox->base);
 	return status;
 }

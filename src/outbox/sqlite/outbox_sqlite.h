@@ -33,6 +33,9 @@ struct hx_outbox_sqlite {
 
 int64_t hx_outbox_sqlite_now_ms(void);
 
+/* Assert what holds for an open outbox between two calls. */
+void hx_outbox_sqlite_assert(const struct hx_outbox_sqlite *outbox);
+
 int hx_outbox_sqlite_exec(struct hx_outbox_sqlite *outbox, const char *sql);
 
 /* Run a statement with numbers and texts; *ret_number gets the first column of the first row. */

@@ -2,6 +2,7 @@
 /*
  * outbox_sqlite_manage.c - administration of an outbox in SQLite; see outbox_postgres.sql.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -9,7 +10,10 @@
 
 static struct hx_outbox_sqlite *outbox_sqlite_manage_of(struct hapax_outbox *outbox)
 {
-	return (struct hx_outbox_sqlite *)outbox;
+	struct hx_outbox_sqlite *mine = (struct hx_outbox_sqlite *)outbox;
+
+	hx_outbox_sqlite_assert(mine);
+	return mine;
 }
 
 int hx_outbox_sqlite_release(struct hx_outbox_sqlite *outbox)
@@ -37,6 +41,7 @@ enum hapax_status hx_outbox_sqlite_retry(
 
 	if (status != HAPAX_OK)
 		return status;
+	assert(sqlite3_get_autocommit(outbox->db) == 0);
 	code = hx_outbox_sqlite_run(
 		outbox,
 		"UPDATE main.hapax_outbox SET state = 0, held = 0, attempts = 0, next_ms = 0 WHERE held = 1"
@@ -83,6 +88,8 @@ enum hapax_status hx_outbox_sqlite_purge(
 		"nn", values, NULL);
 
 	*count = (uint64_t)sqlite3_changes(outbox->db);
+	assert(limit > 0);
+	assert(code != SQLITE_OK || *count <= limit);
 	return code == SQLITE_OK
 		? HAPAX_OK
 		: hx_outbox_sqlite_error(outbox, code, true, "nothing was purged", err);
@@ -131,6 +138,8 @@ enum hapax_status hx_outbox_sqlite_query(
 			HX_OUTBOX_COLUMNS_MAX);
 	}
 	while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
+		assert(columns <= HX_OUTBOX_COLUMNS_MAX);
+		assert(columns == sqlite3_column_count(statement));
 		for (int i = 0; i < columns; i++) {
 			const unsigned char *held = sqlite3_column_text(statement, i);
 
@@ -347,6 +356,8 @@ enum hapax_status hx_outbox_sqlite_adopt(
 		status = base->ops->savepoint(base, HX_OUTBOX_BEGIN, err);
 	if (status != HAPAX_OK)
 		return status;
+	/* Triggers and rows come together, or not at all. */
+	assert(sqlite3_get_autocommit(outbox->db) == 0);
 	code = make_triggers(outbox, table);
 	if (code == SQLITE_OK && with_existing)
 		code = take_existing(outbox, table, count);

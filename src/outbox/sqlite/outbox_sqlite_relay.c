@@ -3,6 +3,7 @@
  * outbox_sqlite_relay.c - the operations of a relay on an outbox in SQLite; see
  * outbox_postgres.sql.
  */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,13 @@ enum {
 
 static struct hx_outbox_sqlite *outbox_sqlite_relay_of(struct hapax_outbox *outbox)
 {
-	return (struct hx_outbox_sqlite *)outbox;
+	struct hx_outbox_sqlite *mine = (struct hx_outbox_sqlite *)outbox;
+
+	hx_outbox_sqlite_assert(mine);
+	/* A relay has a connection of its own, and no transaction between two calls. */
+	assert(!mine->is_joined);
+	assert(sqlite3_get_autocommit(mine->db) != 0);
+	return mine;
 }
 
 /* Take free partitions up to the relay's share, or give back those above it. */
@@ -33,6 +40,10 @@ static int level(
 	if (relays < 1)
 		relays = 1;
 	share = (HX_OUTBOX_PARTITIONS + relays - 1) / relays;
+	/* The shares of all relays together cover all partitions. */
+	assert(share > 0);
+	assert(share * relays >= HX_OUTBOX_PARTITIONS);
+	assert(now_ms < until_ms);
 	change = *count - share;
 	if (change == 0 || code != SQLITE_OK)
 		return code;
@@ -77,6 +88,7 @@ enum hapax_status hx_outbox_sqlite_renew(
 	enum hapax_status status = hx_outbox_sqlite_begin(outbox, what, err);
 	int code;
 
+	assert(lease_ms > 0);
 	(void)is_idle;
 	if (status != HAPAX_OK)
 		return status;
@@ -168,6 +180,7 @@ enum hapax_status hx_outbox_sqlite_leave(
 
 void hx_outbox_sqlite_wait(struct hapax_outbox *outbox, int64_t wait_ns)
 {
+	assert(outbox->has_reactor);
 	hx_reactor_turn(&outbox->reactor, wait_ns);
 }
 
@@ -181,7 +194,9 @@ static enum hapax_status outbox_sqlite_relay_keep(
 	struct hapax_buf *memory, sqlite3_stmt *statement, int column, struct hapax_bytes *ret)
 {
 	size_t place = memory->size + 1;
+	enum hapax_status status;
 
+	assert(column <= PAYLOAD_COLUMN);
 	*ret = (struct hapax_bytes){NULL, 0};
 	if (sqlite3_column_type(statement, column) == SQLITE_NULL)
 		return HAPAX_OK;
@@ -189,13 +204,19 @@ static enum hapax_status outbox_sqlite_relay_keep(
 	ret->size = (size_t)sqlite3_column_bytes(statement, column);
 	if (column < PAYLOAD_COLUMN && ret->size > COLUMN_SIZE_MAX)
 		ret->size = COLUMN_SIZE_MAX;
-	return hx_buf_append(memory, sqlite3_column_blob(statement, column), ret->size);
+	status = hx_buf_append(memory, sqlite3_column_blob(statement, column), ret->size);
+	assert(status != HAPAX_OK || memory->size == place - 1 + ret->size);
+	return status;
 }
 
 static void point(struct hapax_bytes *bytes, const struct hapax_buf *memory)
 {
 	size_t place = (size_t)bytes->data;
 
+	/* It is still an offset, and the bytes are where outbox_sqlite_relay_keep() put them. */
+	assert(place <= memory->size + 1);
+	assert(place == 0 || place - 1 + bytes->size <= memory->size);
+	assert(place != 0 || bytes->size == 0);
 	if (bytes->data != NULL)
 		bytes->data = bytes->size == 0 ? (const void *)"" : memory->data + place - 1;
 }
@@ -216,6 +237,7 @@ static enum hapax_status read_row(
 	row->created_ms = sqlite3_column_int64(statement, 3);
 	for (int i = 0; i < 9 && status == HAPAX_OK; i++)
 		status = outbox_sqlite_relay_keep(memory, statement, 4 + i, texts[i]);
+	assert(memory->size >= before);
 	if (status != HAPAX_OK)
 		memory->size = before;
 	return status;
@@ -251,6 +273,9 @@ enum hapax_status hx_outbox_sqlite_fetch(
 	size_t payload = 0;
 	int code = sqlite3_prepare_v2(outbox->db, sql, -1, &statement, NULL);
 
+	assert(limit > 0);
+	assert(limit <= HX_OUTBOX_BATCH_MAX);
+	assert(code != SQLITE_OK || sqlite3_column_count(statement) == PAYLOAD_COLUMN + 1);
 	batch->count = 0;
 	hx_buf_clear(&batch->memory);
 	if (code == SQLITE_OK)
@@ -260,6 +285,7 @@ enum hapax_status hx_outbox_sqlite_fetch(
 	if (code == SQLITE_OK)
 		code = sqlite3_bind_int64(statement, 3, (int64_t)limit);
 	while (code == SQLITE_OK && sqlite3_step(statement) == SQLITE_ROW) {
+		assert(batch->count < limit);
 		/* A row that does not fit waits for the next batch. */
 		if (read_row(&batch->rows[batch->count], statement, &batch->memory) != HAPAX_OK)
 			break;
@@ -272,8 +298,11 @@ enum hapax_status hx_outbox_sqlite_fetch(
 	(void)sqlite3_finalize(statement);
 	if (code != SQLITE_OK)
 		return hx_outbox_sqlite_error(outbox, code, false, "the outbox was not read", err);
-	for (size_t i = 0; i < batch->count; i++)
+	for (size_t i = 0; i < batch->count; i++) {
 		point_row(&batch->rows[i], &batch->memory);
+		/* In the order of the outbox: an ordering key keeps it. */
+		assert(i == 0 || batch->rows[i - 1].seq < batch->rows[i].seq);
+	}
 	return HAPAX_OK;
 }
 
@@ -295,6 +324,7 @@ static int mark_untold(
 	const void *values[] = {&row->seq, &now_ms, why};
 	int code;
 
+	assert(row->outcome == HX_OUTBOX_SENT);
 	(void)snprintf(why, sizeof(why), "%s", sqlite3_errmsg(outbox->db));
 	code = hx_outbox_sqlite_run(outbox, sql, "nnt", values, NULL);
 	if ((code & 0xff) != SQLITE_ERROR)
@@ -313,6 +343,7 @@ static int mark_sent(
 		" + 1 WHERE seq = ?1 AND state <> 1",
 		"nn", values, NULL);
 
+	assert(!row->is_parked);
 	if ((code & 0xff) == SQLITE_ERROR || (code & 0xff) == SQLITE_CONSTRAINT)
 		code = mark_untold(outbox, row, now_ms);
 	return code;
@@ -325,6 +356,12 @@ static int mark_row(
 	const void *failure[] = {
 		&row->seq, &row->token, &state, &next_ms, &row->attempts, row->error};
 
+	/* Only rows that failed are parked or paused, and never both. */
+	assert(row->pause_ms >= 0);
+	assert(!row->is_parked || row->pause_ms == 0);
+	assert(row->outcome == HX_OUTBOX_FAILED || row->outcome == HX_OUTBOX_REFUSED ||
+	       next_ms == now_ms);
+	assert(row->outcome != HX_OUTBOX_REFUSED || row->is_parked);
 	switch (row->outcome) {
 	case HX_OUTBOX_UNDECIDED: return SQLITE_OK;
 	case HX_OUTBOX_SENT: return mark_sent(outbox, row, now_ms);
@@ -350,6 +387,7 @@ enum hapax_status hx_outbox_sqlite_mark(
 	enum hapax_status status = hx_outbox_sqlite_begin(outbox, what, err);
 	int code = SQLITE_OK;
 
+	assert(batch->count <= HX_OUTBOX_BATCH_MAX);
 	if (status != HAPAX_OK)
 		return status;
 	for (size_t i = 0; i < batch->count && code == SQLITE_OK; i++)
