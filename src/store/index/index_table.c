@@ -220,7 +220,6 @@ static void bucket_set_next(struct hx_bucket *bucket, uint32_t number)
 {
 	uint32_t next = atomic_load_explicit(&bucket->next, memory_order_relaxed);
 
-	assert(number <= HX_OVERFLOW_MASK);
 	next = (next & ~(uint32_t)HX_OVERFLOW_MASK) | number;
 	atomic_store_explicit(&bucket->next, next, memory_order_release);
 }

@@ -164,7 +164,6 @@ uint32_t hx_shard_stage_mark(
 /* Make the index point at a staged mark, under a key that is absent. */
 static inline void hx_shard_publish_mark(struct hx_shard *shard, uint64_t hash, uint32_t place)
 {
-	assert(hx_shard_is_locked(shard));
 	hx_table_begin(&shard->table);
 	hx_table_insert(&shard->table, hash, place);
 	hx_table_end(&shard->table);
