@@ -19,7 +19,7 @@ class Shop:
         cli.run("outbox", "init", "--db", self.url)
 
     def add(self, event):
-        self.cli.run("outbox", "add", "--db", self.url, "-t", "orders", "-k", "k", "--id", event, input=b'{"n":1}')
+        self.cli.run("outbox", "add", "--db", self.url, "-t", "orders", "--ordering-key", "k", "--id", event, input=b'{"n":1}')
 
 
 def url(scheme, at, **options):
