@@ -43,7 +43,7 @@ enum hapax_status hx_api_open(
 	enum hapax_status status;
 
 	if (api == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for the API");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for the API");
 	api->options = *options;
 	if (api->options.clock == NULL)
 		api->options.clock = hapax_clock_system();
@@ -53,7 +53,8 @@ enum hapax_status hx_api_open(
 		api->audit_path = hx_alloc(size);
 		if (api->audit_path == NULL) {
 			hx_free(api);
-			return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for the API");
+			return hx_error_set(
+				err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for the API");
 		}
 		memcpy(api->audit_path, options->audit_path, size);
 		api->options.audit_path = api->audit_path;
@@ -294,20 +295,21 @@ const char *hx_api_status_text(enum hapax_status status)
 {
 	switch (status) {
 	case HAPAX_OK: break;
-	case HAPAX_ERR_INVALID: return "the operation is not well formed; nothing was done";
-	case HAPAX_ERR_NO_MEMORY: return "memory ran out; nothing was done";
-	case HAPAX_ERR_LIMIT: return "the store is full or a limit was reached; nothing was done";
-	case HAPAX_ERR_UNAVAILABLE: return "the store was not reached in time; nothing was done";
+	case HAPAX_ERR_INVALID: return "the operation is malformed; nothing changed";
+	case HAPAX_ERR_NO_MEMORY: return "not enough memory; nothing changed";
+	case HAPAX_ERR_LIMIT: return "the store is full or a limit was reached; nothing changed";
+	case HAPAX_ERR_UNAVAILABLE: return "could not reach the store in time; nothing changed";
 	case HAPAX_ERR_UNCERTAIN:
-		return "the store did not say whether it was done; repeat a claim with the same "
-		       "attempt_id, and what has a token as it is";
+		return "it is unknown whether the operation took effect; repeat a claim with "
+		       "the same attempt_id, and other operations with the same token";
 	case HAPAX_ERR_FENCED:
-		return "the token does not hold the key: it has a newer one, is done, was released "
-		       "or has no record; stop the work";
-	case HAPAX_ERR_CORRUPT: return "stored bytes failed a check";
-	case HAPAX_ERR_UNSUPPORTED: return "the store lacks a capability that this needs";
+		return "the token does not hold the key: a newer claim exists, or the key is "
+		       "done, released or unknown; stop the work";
+	case HAPAX_ERR_CORRUPT: return "stored data is damaged";
+	case HAPAX_ERR_UNSUPPORTED: return "the store lacks a required capability";
 	case HAPAX_ERR_HANDLER: return "a handler failed";
-	case HAPAX_ERR_FAILED: return "the store has failed, and the daemon ends; nothing was done";
+	case HAPAX_ERR_FAILED:
+		return "the store failed, and the daemon is shutting down; nothing changed";
 	}
 	return "unknown";
 }
@@ -382,7 +384,7 @@ static void on_worked(struct hx_api_job *job)
 	struct hx_api_request *request = hx_api_request_of(job);
 
 	if (job->was_refused)
-		hx_api_problem(request, 503, NULL, "the daemon ends");
+		hx_api_problem(request, 503, NULL, "the daemon is shutting down");
 	else
 		request->step(request);
 }
@@ -454,15 +456,15 @@ static bool read_names(struct hx_api_request *request, const struct hx_api_match
 		if (!hx_percent_decode(match->names[i], at, &size)) {
 			hx_api_problem(
 				request, 400, NULL,
-				"the %s has a percent sign without two digits at offset %zu",
+				"the %s has a percent sign without two hexadecimal digits at "
+				"offset %zu",
 				rule->name, size);
 			return false;
 		}
 		if (size > rule->size_max) {
 			hx_api_problem(
-				request, 400, NULL,
-				"the %s is %zu bytes long, at most %zu are allowed", rule->name,
-				size, rule->size_max);
+				request, 400, NULL, "the %s is too long: %zu bytes, limit %zu",
+				rule->name, size, rule->size_max);
 			return false;
 		}
 		request->text.size += size;
@@ -509,8 +511,8 @@ bool hx_api_is_foreign(const struct hx_api_request *request, struct hapax_bytes 
 void hx_api_refuse_tenant(struct hx_api_request *request)
 {
 	hx_api_problem(
-		request, 403, HX_API_PROBLEM("forbidden"), "the token is for the tenant %s only",
-		request->caller.tenant);
+		request, 403, HX_API_PROBLEM("forbidden"),
+		"this API token is limited to tenant '%s'", request->caller.tenant);
 }
 
 void hx_api_refuse_role(struct hx_api_request *request, enum hx_api_role wanted)
@@ -518,24 +520,25 @@ void hx_api_refuse_role(struct hx_api_request *request, enum hx_api_role wanted)
 	if (request->caller.is_read_only && wanted == HX_API_ROLE_READ)
 		hx_api_problem(
 			request, 403, HX_API_PROBLEM("read-only"),
-			"no token is configured (auth.tokens), so that only this machine reads, as "
-			"localhost or by its address");
+			"no API token is configured (auth.tokens), so only this host may read, "
+			"as localhost or by its address");
 	else if (request->caller.is_read_only)
 		hx_api_problem(
 			request, 403, HX_API_PROBLEM("read-only"),
-			"no token is configured, so the API only reads; this takes a token with the "
-			"role %s (auth.tokens)",
+			"no API token is configured, so the API is read-only; this request "
+			"needs an API token with the role %s (auth.tokens)",
 			role_name(wanted));
 	else if (request->caller.role == HX_API_ROLE_NONE)
 		hx_api_problem(
 			request, 401, HX_API_PROBLEM("unauthorized"),
-			"this takes a token with the role %s: Authorization: Bearer TOKEN",
+			"this request needs an API token with the role %s: Authorization: "
+			"Bearer TOKEN",
 			role_name(wanted));
 	else
 		hx_api_problem(
 			request, 403, HX_API_PROBLEM("forbidden"),
-			"this takes the role %s, and the token has %s", role_name(wanted),
-			role_name(request->caller.role));
+			"this request needs the role %s, but the API token has %s",
+			role_name(wanted), role_name(request->caller.role));
 }
 
 static bool check_role(struct hx_api_request *request)
@@ -590,9 +593,7 @@ static void refuse_path(struct hx_api_request *request, bool has_path)
 	struct hapax_field field = {HX_BYTES_LIT("Allow"), hx_bytes(NULL, 0)};
 
 	if (!has_path) {
-		hx_api_problem(
-			request, 404, NULL,
-			"there is no such path; /openapi.json has those that are");
+		hx_api_problem(request, 404, NULL, "no such path; see /openapi.json");
 		return;
 	}
 	hx_api_allow(request->exchange->head.path, allow);

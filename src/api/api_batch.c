@@ -111,7 +111,8 @@ void hx_api_answer_batch(struct hx_api_request *request)
 	if (json.status != HAPAX_OK)
 		hx_api_problem(
 			request, 500, NULL,
-			"it was done, but the answers did not fit into %d MiB: ask for fewer at once",
+			"the operations were done, but the answers exceed %d MiB; send fewer "
+			"operations at once",
 			HX_API_REPLY_MAX / 1024 / 1024);
 	else
 		hx_api_reply(request, 200);

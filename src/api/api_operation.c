@@ -244,12 +244,13 @@ enum hapax_status hx_api_batch_read(
 	if (count > HX_API_BATCH_MAX)
 		return hx_error_set(
 			err, HAPAX_ERR_LIMIT, 0,
-			"%zu operations in one request, at most %d are allowed", count,
+			"too many operations in one request: %zu, limit %d", count,
 			HX_API_BATCH_MAX);
 	/* The same budget as for its text. */
 	batch = hx_api_batch_new(count, is_array, reader->scratch.budget);
 	if (batch == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for the operations");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for the operations");
 	if (is_array)
 		node = &tree->nodes[node->child];
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++, node = &tree->nodes[node->next]) {

@@ -68,8 +68,8 @@ static struct task *task_new(struct hx_api_request *request)
 	    !options->outbox(options->context, &task->stats, &task->trouble)) {
 		hx_api_problem(
 			request, 404, HX_API_PROBLEM("no-outbox"),
-			"this daemon relays no outbox; outbox.url and outbox.sink of its configuration "
-			"say which one");
+			"this daemon relays no outbox; set outbox.url and outbox.sink in its "
+			"configuration");
 		return NULL;
 	}
 	task->config = hx_config_current_keep(options->current);
@@ -312,13 +312,13 @@ static void on_changed(struct hx_api_request *request)
 	}
 	if (task->changed == 0) {
 		if (!task->is_there)
-			hx_api_problem(request, 404, NULL, "the outbox has no event of that id");
+			hx_api_problem(request, 404, NULL, "the outbox has no event with that id");
 		else
 			hx_api_problem(
 				request, 409, HX_API_PROBLEM("refused"), "%s",
 				task->is_retry
-					? "the event is not parked: there is nothing to retry"
-					: "the event was sent, or is parked already");
+					? "the event is not parked; there is nothing to retry"
+					: "the event was already sent or is already parked");
 		return;
 	}
 	hx_json_write_init(&json, &request->out);

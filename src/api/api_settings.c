@@ -175,8 +175,8 @@ static enum hapax_status read_old(struct patch *patch, struct hapax_error *err)
 		patch->status = 409;
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"%s was not written by this API, which writes JSON: move what is in it to "
-			"another file",
+			"%s was not written by this API, which writes JSON; move its contents "
+			"to another file",
 			patch->path);
 	}
 	return status;
@@ -191,7 +191,7 @@ static enum hapax_status write_file(
 
 	if (result < 0 && result != -EEXIST)
 		return hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, -result, "\"%s\" could not be made",
+			err, HAPAX_ERR_UNAVAILABLE, -result, "could not create '%s'",
 			patch->folder);
 	file = io->ops->open(
 		io->context, patch->next, HX_IO_WRITE | HX_IO_CREATE | HX_IO_TRUNCATE, 0600);
@@ -208,8 +208,7 @@ static enum hapax_status write_file(
 		result = io->ops->fsync_dir(io->context, patch->folder);
 	if (result < 0)
 		return hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, -result, "\"%s\" could not be written",
-			patch->path);
+			err, HAPAX_ERR_UNAVAILABLE, -result, "could not write '%s'", patch->path);
 	return HAPAX_OK;
 }
 
@@ -226,8 +225,7 @@ static enum hapax_status put_back(struct patch *patch, struct hapax_error *err)
 		result = io->ops->fsync_dir(io->context, patch->folder);
 	if (result < 0)
 		return hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, -result, "\"%s\" could not be removed",
-			patch->path);
+			err, HAPAX_ERR_UNAVAILABLE, -result, "could not remove '%s'", patch->path);
 	return HAPAX_OK;
 }
 
@@ -279,8 +277,8 @@ static enum hapax_status refuse_setting(
 	patch->status = 409;
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"%s cannot be changed here, because it names a host, a file, a command or who has "
-		"access: change it in the configuration file, then send HUP",
+		"cannot change %s here, because it names a host, a file, a command or access "
+		"rights; change it in the configuration file, then send HUP",
 		setting);
 }
 
@@ -318,20 +316,19 @@ static enum hapax_status check_force(
 	if (hx_config_needs_restart(patch->config, config, setting))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"%s changes at a start only: write it into the configuration file, and "
-			"start again",
+			"%s takes effect after a restart only; change it in the configuration "
+			"file, then restart",
 			setting);
 	if (door != NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"whether listen.%s speaks TLS changes at a start only: write it into the "
-			"configuration file, and start again",
+			"TLS of listen.%s takes effect after a restart only; change it in the "
+			"configuration file, then restart",
 			door);
 	if (patch->by[0] != '\0')
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"%s is set by %.200s, which counts more than a change made here: change it "
-			"there",
+			"%s is set by %.200s, which overrides a change made here; change it there",
 			patch->setting, patch->by);
 	patch->status = 0;
 	return HAPAX_OK;
@@ -397,7 +394,7 @@ static void apply(struct hx_api_job *job)
 		patch->status = json.status == HAPAX_ERR_INVALID ? 422 : 0;
 		request->status = hx_error_set(
 			&request->err, json.status, 0,
-			"a name is too long, an object has more than %d members, or it is nested "
+			"a name is too long, an object has more than %d members, or nesting is "
 			"too deep",
 			MEMBERS_MAX);
 		return;
@@ -410,8 +407,8 @@ static void apply(struct hx_api_job *job)
 		patch->status = 409;
 		(void)hx_error_set(
 			&request->err, HAPAX_ERR_UNAVAILABLE, request->err.os_errno,
-			"the daemon may not write \"%.200s\", where changes are kept; under systemd "
-			"ReadWritePaths= allows it",
+			"the daemon may not write '%.200s', where changes are stored; under "
+			"systemd set ReadWritePaths=",
 			patch->path);
 	}
 }
@@ -461,7 +458,7 @@ static void take_back(struct hx_api_request *request)
 	patch->status = 0;
 	(void)hx_error_set(
 		&request->err, HAPAX_ERR_UNAVAILABLE, err.os_errno,
-		"the change cannot be put in force, and %s: take it out by hand", err.message);
+		"could not apply the change, and %s; remove it by hand", err.message);
 }
 
 static void on_applied(struct hx_api_request *request)
@@ -496,22 +493,22 @@ void hx_api_patch_config(struct hx_api_request *request)
 	if (options->source == NULL || options->source->path == NULL || options->reload == NULL) {
 		hx_api_problem(
 			request, 409, HX_API_PROBLEM("config"),
-			"the daemon was started without a configuration file, so there is no place "
-			"to keep a change: start it with --config FILE");
+			"the daemon was started without a configuration file and cannot store a "
+			"change; start it with --config FILE");
 		return;
 	}
 	if (request->reader.tree.nodes[0].token.type != HX_JSON_OBJECT) {
-		hx_api_fail(request, HAPAX_ERR_INVALID, "the body must be an object");
+		hx_api_fail(request, HAPAX_ERR_INVALID, "the body must be a JSON object");
 		return;
 	}
 	if (request->body.size > FILE_SIZE_MAX) {
 		hx_api_problem(
 			request, 413, HX_API_PROBLEM("config"),
-			"a change must have at most 256 KiB; change the file instead");
+			"the change is too large: limit 256 KiB; change the file instead");
 		return;
 	}
 	if (request->api->is_patching) {
-		hx_api_problem(request, 503, NULL, "another change is on its way; come again");
+		hx_api_problem(request, 503, NULL, "another change is in progress; retry later");
 		return;
 	}
 	patch = hx_alloc_zero(1, sizeof(*patch));

@@ -40,7 +40,8 @@ enum hapax_status hx_api_worker_ask(
 
 	if (worker->waiting >= WAITING_MAX || worker->base.is_stopped)
 		return hx_error_set(
-			err, HAPAX_ERR_LIMIT, 0, "too many requests wait for the store");
+			err, HAPAX_ERR_LIMIT, 0,
+			"too many requests are waiting for the store; retry later");
 	job->was_refused = false;
 	job->task = (struct hx_task){.fn = on_done, .context = worker};
 	job->base.run = work;

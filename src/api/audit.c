@@ -64,7 +64,7 @@ static void say_lost(struct hx_api *api, struct hapax_bytes line)
 		HX_LOGGER_TEXT("path", api->options.audit_path), HX_LOGGER_BYTES("entry", line)};
 
 	hx_logger_always(
-		api->options.log, HX_LOGGER_ERROR, "an audit entry was not written", fields, 2);
+		api->options.log, HX_LOGGER_ERROR, "audit entry could not be written", fields, 2);
 }
 
 static void on_appended(struct hx_api_job *job)

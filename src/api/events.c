@@ -92,8 +92,8 @@ enum hapax_status hx_event_decisions_parse(
 		if (i == DECISION_COUNT)
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"'decision' has an unknown '%.*s'; known are acquired, replay, "
-				"in_progress, mismatch, parked and fenced",
+				"unknown 'decision' value '%.*s'; use acquired, replay, "
+				"in_progress, mismatch, parked or fenced",
 				word.size > 32 ? 32 : (int)word.size, (const char *)word.data);
 		*ret_bits |= 1U << i;
 	}
@@ -328,7 +328,7 @@ enum hapax_status hx_api_events_init(struct hx_api *api, struct hapax_error *err
 		&api->options.reactor->timers, &api->events.timer, on_timer, api);
 
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory for the API");
+		return hx_error_set(err, status, 0, "not enough memory for the API");
 	hx_random_bytes(&process, sizeof(process));
 	api->events.process = process;
 	hx_buf_init(&api->events.text, TEXT_SIZE_MAX);
@@ -472,12 +472,14 @@ void hx_api_get_events(struct hx_api_request *request)
 		return;
 	}
 	if (api->options.feed == NULL || api->events.listener_count >= HX_LISTENERS_MAX) {
-		hx_api_problem(request, 503, NULL, "too many listen already");
+		hx_api_problem(
+			request, 503, NULL, "too many clients are already listening; retry later");
 		return;
 	}
 	if (count_of_address(&api->events, request->exchange) >= HX_LISTENERS_PER_ADDRESS_MAX) {
 		hx_api_problem(
-			request, 429, NULL, "too many connections of this address listen already");
+			request, 429, NULL,
+			"too many connections of this address are already listening");
 		return;
 	}
 	if (request->values[EVENTS_DECISION].is_given &&

@@ -139,7 +139,7 @@ void hx_api_get_keys(struct hx_api_request *request)
 		    &listing->cursor)) {
 		hx_api_problem(
 			request, 400, HX_API_PROBLEM("cursor"),
-			"the cursor is not one of this daemon and this question; begin again "
+			"invalid cursor: it belongs to another daemon or query; start again "
 			"without it");
 		return;
 	}
@@ -175,7 +175,7 @@ static void refuse_absent(struct hx_api_request *request)
 {
 	hx_api_problem(
 		request, 404, HX_API_PROBLEM("absent"),
-		"there is no record of the key: it was never seen, or has expired or was removed");
+		"there is no record of the key: it was never used, or has expired or was deleted");
 }
 
 static void on_looked(struct hx_api_request *request)
@@ -234,8 +234,8 @@ static void on_forgotten(struct hx_api_request *request)
 	else if (op->outcome == HAPAX_OUTCOME_BUSY)
 		hx_api_problem(
 			request, 409, HX_API_PROBLEM("busy"),
-			"the key is claimed or parked; with ?force=true it is removed all the same, "
-			"and whoever holds it is fenced");
+			"the key is claimed or parked; ?force=true deletes it and fences the "
+			"holder");
 	else
 		hx_api_reply(request, 204);
 }

@@ -135,8 +135,8 @@ static enum hapax_status unknown(
 	if (suggest.best != NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the query has an unknown '%s' (did you mean '%s'?)", text, suggest.best);
-	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the query has an unknown '%s'", text);
+			"unknown query parameter '%s' (did you mean '%s'?)", text, suggest.best);
+	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "unknown query parameter '%s'", text);
 }
 
 static bool read_count(struct hapax_bytes text, int64_t *ret)
@@ -170,8 +170,8 @@ static enum hapax_status read_choice(
 				parameter->choices[i]);
 	}
 	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "'%s' of the query must be one of %s", parameter->name,
-		known);
+		err, HAPAX_ERR_INVALID, 0, "query parameter '%s' must be one of %s",
+		parameter->name, known);
 }
 
 static enum hapax_status read_value(
@@ -190,7 +190,7 @@ static enum hapax_status read_value(
 			return HAPAX_OK;
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"'%s' of the query must be a whole number from %" PRId64 " to %" PRId64,
+			"query parameter '%s' must be a whole number from %" PRId64 " to %" PRId64,
 			parameter->name, parameter->min, parameter->max);
 	case HX_API_PARAMETER_TEXT: break;
 	}
@@ -199,7 +199,7 @@ static enum hapax_status read_value(
 		return HAPAX_OK;
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"'%s' of the query must have %" PRId64 " to %" PRId64 " bytes, and has %zu",
+		"query parameter '%s' must be %" PRId64 " to %" PRId64 " bytes long, not %zu",
 		parameter->name, parameter->min, parameter->max, value->text.size);
 }
 
@@ -216,7 +216,7 @@ static enum hapax_status decode(
 	if (!hx_percent_decode(text, at, &size))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the query has a percent sign without two digits");
+			"the query has a percent sign without two hexadecimal digits");
 	buf->size += size;
 	*ret = hx_bytes(at, size);
 	return HAPAX_OK;
@@ -240,7 +240,7 @@ enum hapax_status hx_api_query_read(
 			return unknown(parameters, name, err);
 		if (values[i].is_given)
 			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "the query has '%s' twice",
+				err, HAPAX_ERR_INVALID, 0, "query parameter '%s' occurs twice",
 				parameters[i].name);
 		values[i].is_given = true;
 		status = decode(text, buf, &values[i].text, err);

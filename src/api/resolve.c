@@ -58,8 +58,8 @@ static void answer(struct hx_api_request *request)
 	else if (op->outcome == HAPAX_OUTCOME_BUSY)
 		hx_api_problem(
 			request, 409, HX_API_PROBLEM("busy"),
-			"somebody holds the claim, and its lease has not ended; with force it is "
-			"decided all the same, and the work may happen twice");
+			"the claim has a holder, and its lease has not lapsed; force decides it "
+			"anyway, and the work may happen twice");
 	else
 		hx_api_answer_batch(request);
 }

@@ -18,12 +18,12 @@ static enum hapax_status check_text(
 	if (text.size > size_max)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the event's %s has %zu bytes, and %zu are the limit", name, text.size,
+			"the %s of the event is too long: %zu bytes, limit %zu", name, text.size,
 			size_max);
 	if (text.size > 0 &&
 	    (memchr(text.data, '\0', text.size) != NULL || !hx_utf8_is_valid(text)))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the event's %s is not text in UTF-8", name);
+			err, HAPAX_ERR_INVALID, 0, "the %s of the event is not UTF-8", name);
 	return HAPAX_OK;
 }
 
@@ -56,12 +56,12 @@ enum hapax_status hx_outbox_event_check(
 	if (event->payload.size > HX_OUTBOX_PAYLOAD_SIZE_MAX)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the event's payload has %zu bytes, and %d are the limit; store it elsewhere, and"
-			" send a reference",
+			"the payload is too large: %zu bytes, limit %d; store it elsewhere, and "
+			"send a reference",
 			event->payload.size, HX_OUTBOX_PAYLOAD_SIZE_MAX);
 	if (event->header_count > HAPAX_OUTBOX_HEADERS_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the event has more than %d headers",
+			err, HAPAX_ERR_INVALID, 0, "too many headers: limit %d",
 			HAPAX_OUTBOX_HEADERS_MAX);
 	return HAPAX_OK;
 }
@@ -69,16 +69,16 @@ enum hapax_status hx_outbox_event_check(
 const char *hx_outbox_row_fault(const struct hx_outbox_row *row)
 {
 	if (row->topic.size == 0 || row->topic.size > HX_OUTBOX_TEXT_SIZE_MAX)
-		return "its topic is empty, or longer than 255 bytes";
+		return "its topic must be 1 to 255 bytes long";
 	if (row->id.size == 0 || row->id.size > HX_OUTBOX_TEXT_SIZE_MAX)
-		return "its id is empty, or longer than 255 bytes";
+		return "its id must be 1 to 255 bytes long";
 	if (row->type.size > HX_OUTBOX_TEXT_SIZE_MAX ||
 	    row->content_type.size > HX_OUTBOX_TEXT_SIZE_MAX)
-		return "its type or content type is longer than 255 bytes";
+		return "its type and content type must be at most 255 bytes long";
 	if (row->ordering_key.size > HX_OUTBOX_LONG_SIZE_MAX ||
 	    row->source.size > HX_OUTBOX_LONG_SIZE_MAX ||
 	    row->subject.size > HX_OUTBOX_LONG_SIZE_MAX)
-		return "its ordering key, source or subject is longer than 1,024 bytes";
+		return "its ordering key, source and subject must be at most 1,024 bytes long";
 	if (row->payload.data == NULL || row->payload.size > HX_OUTBOX_PAYLOAD_SIZE_MAX)
 		return "its payload is larger than 16 MiB; store it elsewhere, and send a reference";
 	return NULL;
@@ -128,7 +128,7 @@ enum hapax_status hx_outbox_headers_write(
 	}
 	return hx_error_set(
 		err, status == HAPAX_ERR_LIMIT ? HAPAX_ERR_INVALID : status, 0,
-		"the event's headers are longer than %d bytes together",
+		"the headers of the event are too long: limit %d bytes in total",
 		HX_OUTBOX_HEADERS_SIZE_MAX);
 }
 

@@ -20,7 +20,7 @@ enum {
 
 static enum hapax_status no_outbox(struct hapax_error *err)
 {
-	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an outbox is needed, and what to do");
+	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an outbox and an action are required");
 }
 
 enum hapax_status hapax_outbox_retry(
@@ -124,8 +124,7 @@ enum hapax_status hapax_outbox_find(
 	}
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"the outbox is not searched by '%.32s'; there are id, ordering_key, subject and state",
-		by);
+		"cannot search the outbox by '%.32s'; use id, ordering_key, subject or state", by);
 }
 
 enum hapax_status hapax_outbox_relays(
@@ -155,11 +154,11 @@ enum hapax_status hapax_outbox_adopt(
 	    table->payload == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a table needs columns for id, topic and payload at least");
+			"a table needs columns for id, topic and payload");
 	if (table->status != NULL && (table->pending == NULL || table->processed == NULL))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a status needs its words for pending and processed");
+			"a status column needs the values for pending and processed");
 	status = outbox->ops->adopt(outbox, table, with_existing != 0, &count, err);
 	if (status == HAPAX_OK && ret_count != NULL)
 		*ret_count = count;

@@ -36,8 +36,8 @@ static int find_scheme(const char *url, struct hapax_error *err)
 			return i;
 	(void)hx_error_set(
 		err, HAPAX_ERR_UNSUPPORTED, 0,
-		"'%.*s' holds no outbox: it lies in the database of the business data,"
-		" postgres://HOST/DATABASE or sqlite:FILE",
+		"invalid outbox URL '%.*s': use the database of the business data, "
+		"postgres://HOST/DATABASE or sqlite:FILE",
 		(int)(size < 32 ? size : 32), url == NULL ? "" : url);
 	return -1;
 }
@@ -74,7 +74,7 @@ enum hapax_status hapax_outbox_join_postgres(
 {
 	(void)conn;
 	(void)ret_outbox;
-	return hx_error_set(err, HAPAX_ERR_UNSUPPORTED, 0, "built without PostgreSQL");
+	return hx_error_set(err, HAPAX_ERR_UNSUPPORTED, 0, "PostgreSQL is not built in");
 }
 #endif
 
@@ -84,7 +84,7 @@ enum hapax_status hapax_outbox_join_sqlite(
 {
 	(void)db;
 	(void)ret_outbox;
-	return hx_error_set(err, HAPAX_ERR_UNSUPPORTED, 0, "built without SQLite");
+	return hx_error_set(err, HAPAX_ERR_UNSUPPORTED, 0, "SQLite is not built in");
 }
 #endif
 
@@ -148,7 +148,8 @@ enum hapax_status hapax_outbox_add(
 	enum hapax_status status;
 
 	if (outbox == NULL || event == NULL || event->size != sizeof(*event))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an outbox and an event are needed");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "an outbox and an event are required");
 	status = hx_outbox_event_check(event, err);
 	if (status == HAPAX_OK)
 		status = hx_outbox_headers_write(event, &outbox->headers, err);
@@ -170,7 +171,7 @@ enum hapax_status hapax_outbox_execute(
 
 	if (outbox == NULL || logic == NULL || (events == NULL && count > 0))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "an outbox, a function and events are needed");
+			err, HAPAX_ERR_INVALID, 0, "an outbox, a function and events are required");
 	status = outbox->ops->savepoint(outbox, HX_OUTBOX_BEGIN, err);
 	if (status != HAPAX_OK)
 		return status;
@@ -188,7 +189,7 @@ enum hapax_status hapax_outbox_status(
 	struct hapax_error *err)
 {
 	if (outbox == NULL || ret_status == NULL || ret_status->size != sizeof(*ret_status))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an outbox is needed");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an outbox is required");
 	return outbox->ops->status(outbox, true, ret_status, err);
 }
 
@@ -197,7 +198,7 @@ enum hapax_status hapax_outbox_backlog(
 	struct hapax_error *err)
 {
 	if (outbox == NULL || ret_status == NULL || ret_status->size != sizeof(*ret_status))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an outbox is needed");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an outbox is required");
 	return outbox->ops->status(outbox, false, ret_status, err);
 }
 

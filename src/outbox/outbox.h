@@ -152,9 +152,9 @@ struct hapax_outbox {
 enum hapax_status hx_outbox_check_url(const char *url, struct hapax_error *err);
 
 /* For an outbox of an earlier hapax: its version, and ours. */
-#define HX_OUTBOX_TOO_OLD                                                              \
-	"the outbox has version %d, and this hapax needs %d; bring it up to date with" \
-	" 'hapax outbox init --db URL', which keeps its rows"
+#define HX_OUTBOX_TOO_OLD                                         \
+	"the outbox has version %d, and this hapax needs %d; run" \
+	" 'hapax outbox init --db URL', which keeps the rows"
 
 /* For backends: initialize the common part. */
 enum hapax_status hx_outbox_prepare(

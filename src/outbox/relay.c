@@ -133,7 +133,7 @@ static void wait_out(struct hapax_relay *relay, const struct hapax_error *err)
 static void note_progress(struct hapax_relay *relay)
 {
 	if (relay->is_away)
-		report(relay, HAPAX_RELAY_RESUMED, "both sides are there again");
+		report(relay, HAPAX_RELAY_RESUMED, "database and sink are available again");
 	relay->is_away = false;
 	relay->failures = 0;
 }
@@ -278,7 +278,7 @@ static void count_silent(struct hapax_relay *relay, size_t count)
 		else if (row->outcome == HX_OUTBOX_UNDECIDED && row->is_awaited && has_sent)
 			hx_sink_decide(
 				row, HX_OUTBOX_FAILED,
-				"it was not confirmed in time, and later ones were");
+				"the sink did not confirm it in time, but confirmed later ones");
 	}
 }
 
@@ -570,7 +570,7 @@ enum hapax_status hapax_relay_run(struct hapax_relay *relay, struct hapax_error 
 	enum hapax_status status;
 
 	if (relay == NULL)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a relay is needed");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a relay is required");
 	if (err == NULL)
 		err = &own;
 	status = hapax_outbox_open(relay->url, &relay->outbox, err);
@@ -643,13 +643,13 @@ static enum hapax_status check_options(
 			err, HAPAX_ERR_INVALID, 0, "a relay needs a sink, such as amqp://HOST");
 	if (options->batch_max > HX_OUTBOX_BATCH_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a batch has at most %d rows",
+			err, HAPAX_ERR_INVALID, 0, "a batch must have at most %d rows",
 			HX_OUTBOX_BATCH_MAX);
 	if (options->lease_ms < 0 || (options->lease_ms > 0 && options->lease_ms < 100) ||
 	    options->retry_ms < 0 || options->retry_ms_max < 0 || options->poll_ms < 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"times of a relay are not negative, and a lease is at least 100 ms");
+			"times must not be negative, and the lease must be at least 100 ms");
 	return HAPAX_OK;
 }
 
@@ -685,7 +685,7 @@ enum hapax_status hx_relay_new(
 
 	if (relay == NULL) {
 		sink->ops->close(sink);
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a relay");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a relay");
 	}
 	hx_mutex_init(&relay->mutex);
 	hx_outbox_batch_init(&relay->batch);
@@ -701,7 +701,7 @@ enum hapax_status hx_relay_new(
 	hx_prng_seed(&relay->jitter, hx_random_u64());
 	if (relay->url == NULL || relay->owner == NULL) {
 		hapax_relay_close(relay);
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a relay");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a relay");
 	}
 	assert(strlen(relay->name) < sizeof(relay->name));
 	relay_assert(relay);
@@ -719,7 +719,7 @@ enum hapax_status hapax_relay_open(
 	if (status != HAPAX_OK)
 		return status;
 	if (url == NULL || ret_relay == NULL)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the URL of a database is needed");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "missing URL of the database");
 	status = hx_outbox_check_url(url, err);
 	if (status != HAPAX_OK)
 		return status;

@@ -53,13 +53,12 @@ enum hapax_status hx_sink_open(
 		if (sinks[i].ops != NULL)
 			return sinks[i].ops->open(url, source, ret_sink, err);
 		return hx_error_set(
-			err, HAPAX_ERR_UNSUPPORTED, 0, "this hapax was built without %s",
-			sinks[i].feature);
+			err, HAPAX_ERR_UNSUPPORTED, 0, "%s is not built in", sinks[i].feature);
 	}
 	return hx_error_set(
 		err, HAPAX_ERR_UNSUPPORTED, 0,
-		"nothing is published to '%.*s'; known sinks: amqp://HOST/VHOST, kafka://HOST,"
-		" redis://HOST, http://HOST/PATH",
+		"unknown sink '%.*s'; use amqp://HOST/VHOST, kafka://HOST, redis://HOST or "
+		"http://HOST/PATH",
 		(int)(size < 32 ? size : 32), url);
 }
 
@@ -110,7 +109,7 @@ bool hx_sink_read(struct hx_sink *sink, struct hx_outbox_row *row)
 	if (hx_outbox_message_read(&sink->message, row))
 		return true;
 	hx_sink_decide(
-		row, HX_OUTBOX_REFUSED, "its headers are no JSON object of at most %d texts",
+		row, HX_OUTBOX_REFUSED, "its headers must be a JSON object with at most %d strings",
 		HAPAX_OUTBOX_HEADERS_MAX);
 	return false;
 }

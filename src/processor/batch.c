@@ -127,7 +127,7 @@ static void fill_op(struct hapax_op *op, struct hx_run_key *key)
 		op->result = &run->result;
 	else if (run->is_side_question)
 		/* Not run->error: the run may end and change it during this operation. */
-		op->error = HX_BYTES_LIT("the run took longer than it may");
+		op->error = HX_BYTES_LIT("the run exceeded its maximum time");
 	else
 		op->error = hapax_buf_bytes(&run->error);
 }

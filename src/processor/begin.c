@@ -36,10 +36,10 @@ static bool is_within(struct hapax_bytes bytes, size_t size_max)
 static const char *what_is_wrong_with_key(const struct hapax_request_key *key)
 {
 	if (key->key.size == 0 || !is_within(key->key, HX_KEY_SIZE_MAX))
-		return "the key is empty or longer than 1,024 bytes";
+		return "the key must be 1 to 1,024 bytes long";
 	if (!is_within(key->tenant, HX_SCOPE_PART_SIZE_MAX) ||
 	    !is_within(key->group, HX_SCOPE_PART_SIZE_MAX))
-		return "the tenant or group is longer than 128 bytes";
+		return "tenant and group must be at most 128 bytes long";
 	return NULL;
 }
 
@@ -66,12 +66,12 @@ static const char *what_is_wrong(const struct hapax_request *request, bool is_di
 	size_t count;
 
 	if (request->step == NULL)
-		return "there is no function to tell its steps";
+		return "a function for its steps is required";
 	if (request->key_count > KEYS_MAX)
-		return "there are more than 1,024 keys";
+		return "too many keys: limit 1,024";
 	if ((request->key_count != 0 && request->keys == NULL) ||
 	    !is_within(request->owner, SIZE_MAX))
-		return "a size is given, and nothing that has it";
+		return "a size is given without data";
 	/* A disabled run asks nothing and needs no key. */
 	if (is_disabled)
 		return NULL;
@@ -98,7 +98,7 @@ static enum hapax_status check(
 	}
 	if (wrong != NULL) {
 		(void)hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "request %zu: %s; nothing was begun", index,
+			err, HAPAX_ERR_INVALID, 0, "request %zu: %s; nothing was started", index,
 			wrong);
 		return HAPAX_ERR_INVALID;
 	}
@@ -106,8 +106,9 @@ static enum hapax_status check(
 	    !(hapax_store_capabilities(processor->store) & HAPAX_STORE_MULTI_KEY))
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"request %zu has several keys, which %s: cannot claim in one step", index,
-			hapax_store_name(processor->store));
+			"request %zu has several keys, but store %s cannot claim them in one "
+			"step",
+			index, hapax_store_name(processor->store));
 	assert(ret_request->size <= sizeof(*ret_request));
 	assert(ret_options->size == sizeof(*ret_options));
 	return HAPAX_OK;
@@ -129,7 +130,7 @@ static enum hapax_status prepare(
 	run = hx_run_take(processor, options->is_disabled ? 0 : count);
 	if (run == NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_NO_MEMORY, 0, "out of memory; nothing was begun");
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory; nothing was started");
 	if (owner.size == 0)
 		owner = hapax_bytes_from_text(processor->owner);
 	if (owner.size > HX_OWNER_SIZE_MAX)
@@ -144,7 +145,8 @@ static enum hapax_status prepare(
 	for (size_t i = 0; i < run->key_count && status == HAPAX_OK; i++) {
 		if (!hx_key_queues_join(&processor->queues, &processor->timers, &run->keys[i]))
 			status = hx_error_set(
-				err, HAPAX_ERR_NO_MEMORY, 0, "out of memory; nothing was begun");
+				err, HAPAX_ERR_NO_MEMORY, 0,
+				"not enough memory; nothing was started");
 	}
 	assert(status != HAPAX_OK || run->owner.size == owner.size);
 	*ret_run = run;
@@ -251,7 +253,7 @@ static enum hapax_status begin(
 
 	if (processor == NULL || (requests == NULL && count != 0))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a processor and requests are needed");
+			err, HAPAX_ERR_INVALID, 0, "a processor and requests are required");
 	/* An early claim belongs to one request. */
 	assert(claim == NULL || count == 1);
 	now_ms = hx_processor_now(processor);

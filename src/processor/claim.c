@@ -489,7 +489,7 @@ void hx_claim_answered(
 	case HAPAX_OUTCOME_NOT_MET:
 	case HAPAX_OUTCOME_SKIPPED: break;
 	}
-	assert(false && "no answer to a claim");
+	assert(false && "the store did not answer a claim");
 }
 
 static bool is_same_payload(const struct hx_run_key *a, const struct hx_run_key *b)

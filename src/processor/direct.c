@@ -159,7 +159,7 @@ void hx_direct_release(struct hapax_processor *processor, const struct hx_direct
 		.group = direct->op.group,
 		.key = direct->op.key,
 		.token = direct->op.token,
-		.error = HX_BYTES_LIT("out of memory"),
+		.error = HX_BYTES_LIT("not enough memory"),
 	};
 
 	assert(direct->op.status == HAPAX_OK);

@@ -231,11 +231,11 @@ static const char *what_is_wrong(
 	if (finish->run->is_named)
 		return "it is named twice";
 	if ((unsigned)finish->outcome > HAPAX_RUN_AMBIGUOUS)
-		return "it ended in no way that is known";
+		return "its outcome is unknown to this version";
 	if (is_done(finish->outcome) && !result_is_valid(finish->result))
-		return "its result is not well formed, or its headers are longer than 64 KiB";
+		return "its result is malformed, or its headers are longer than 64 KiB";
 	if (finish->error.size > 0 && finish->error.data == NULL)
-		return "its error has no text";
+		return "its error needs a text";
 	return NULL;
 }
 
@@ -248,14 +248,14 @@ enum hapax_status hapax_run_finish_all(
 	size_t named = 0;
 
 	if (processor == NULL || (finishes == NULL && count != 0))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a processor and runs are needed");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a processor and runs are required");
 	hx_pump_enter(&pump, processor);
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++) {
 		const char *wrong = what_is_wrong(processor, &finishes[i]);
 
 		if (wrong != NULL)
 			status = hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "run %zu: %s; nothing was done", i,
+				err, HAPAX_ERR_INVALID, 0, "run %zu: %s; nothing changed", i,
 				wrong);
 		else
 			finishes[named++].run->is_named = true;
@@ -276,6 +276,6 @@ enum hapax_status hapax_run_finish(
 	struct hapax_finish finish = {run, outcome, result, error};
 
 	if (run == NULL)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a run is needed");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a run is required");
 	return hapax_run_finish_all(run->processor, &finish, 1, err);
 }

@@ -129,7 +129,8 @@ static void work(
 	outcome = hx_tx_handle(call->tx, &call->work, handler, context);
 	if ((unsigned)outcome > HAPAX_RUN_AMBIGUOUS)
 		outcome = hapax_work_fail(
-			&call->work, HAPAX_RUN_AMBIGUOUS, "the handler returned no known outcome");
+			&call->work, HAPAX_RUN_AMBIGUOUS,
+			"the handler returned an unknown outcome");
 	if (call->work.result.body.data == NULL)
 		call->work.result.body = hapax_buf_bytes(&call->body);
 	if (hapax_run_finish(call->run, outcome, &call->work.result, call->work.error, &err) ==
@@ -161,7 +162,8 @@ static enum hapax_status start_again(
 	assert(!call->is_over);
 	if (hapax_run_finish(
 		    call->run, HAPAX_RUN_TRANSIENT, NULL,
-		    HX_BYTES_LIT("its lease was over before it began"), &unused) != HAPAX_OK)
+		    HX_BYTES_LIT("the lease lapsed before the handler started"),
+		    &unused) != HAPAX_OK)
 		assert(false && "a run that was told RUN can be finished");
 	hx_event_wait(&call->ended);
 	call->run = NULL;
@@ -201,15 +203,15 @@ static enum hapax_status describe_failure(const struct hapax_call *call, struct 
 	assert(answer->status != HAPAX_OK);
 	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED) {
 		if (call->tx->store != NULL)
-			text = "the work was undone, because its result could not be kept";
+			text = "the work was rolled back: its result could not be stored";
 		else if (answer->status == HAPAX_ERR_FENCED)
-			text = "the work ran, but its claim was lost, and its result is not kept";
+			text = "the work ran, but its claim was lost; its result was not stored";
 		else if (answer->status == HAPAX_ERR_UNCERTAIN)
-			text = "the work ran, but nobody knows whether its result is kept";
+			text = "the work ran, but it is unknown whether its result was stored";
 		else
-			text = "the work ran, but its result could not be kept";
+			text = "the work ran, but its result could not be stored";
 	} else if (answer->status == HAPAX_ERR_UNCERTAIN) {
-		text = "nothing ran, but the key may be claimed until the lease ends";
+		text = "nothing ran, but the key may be claimed until the lease lapses";
 	}
 	return hx_error_set(
 		err, answer->status, 0, "%s (%s)", text, hapax_status_name(answer->status));
@@ -295,7 +297,8 @@ enum hapax_status hx_processor_process(
 	     (answer->size < sizeof(answer->size) || answer->size > sizeof(*answer))))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a processor, a request and an answer of known size, and a handler are needed");
+			"a processor, a request and an answer of known size, and a handler are "
+			"required");
 	hx_tx_init(&tx);
 	memcpy(&mine, request, request->size);
 	mine.size = sizeof(mine);

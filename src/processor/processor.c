@@ -56,16 +56,16 @@ static bool span_is_valid(int64_t span_ms, int64_t span_ms_max, int64_t open_end
 static const char *what_is_wrong(const struct hapax_run_options *options)
 {
 	if (!span_is_valid(options->lease_ms, HX_LEASE_MS_MAX, 0))
-		return "the lease is negative or longer than 7 days";
+		return "the lease must be 0 to 7 days";
 	if (!span_is_valid(options->ttl_ms, HX_TTL_MS_MAX, HAPAX_TTL_FOREVER))
-		return "the time to live is negative or longer than 100 years";
+		return "the TTL must be 0 to 100 years";
 	if (options->wait_ms < 0 || options->max_run_ms < 0)
-		return "a time is negative";
+		return "times must not be negative";
 	if (options->result_size_max > HX_RESULT_SIZE_LIMIT)
-		return "a result may not be larger than 16 MiB";
+		return "the maximum result must be at most 16 MiB";
 	if ((unsigned)options->on_lapse > HAPAX_ON_LAPSE_PARK ||
 	    (unsigned)options->on_mismatch > HAPAX_ON_MISMATCH_DUPLICATE)
-		return "a policy has no known value";
+		return "a policy has an unknown value";
 	return NULL;
 }
 
@@ -82,7 +82,7 @@ enum hapax_status hx_run_options_complete(
 	}
 	if (options->size < sizeof(options->size) || options->size > sizeof(complete))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the options of a run have an unknown size");
+			err, HAPAX_ERR_INVALID, 0, "the run options have an unknown size");
 	memcpy(&complete, options, options->size);
 	complete.size = sizeof(complete);
 	wrong = what_is_wrong(&complete);
@@ -123,12 +123,12 @@ static enum hapax_status take_options(
 		if (options->size < sizeof(options->size) || options->size > sizeof(*mine))
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"the options of the processor have an unknown size");
+				"the processor options have an unknown size");
 		memcpy(mine, options, options->size);
 		mine->size = sizeof(*mine);
 	}
 	if (mine->poll_ms < 0 || mine->timeout_ms < 0)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a time is negative");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "times must not be negative");
 	if (mine->clock == NULL)
 		mine->clock = hapax_clock_system();
 	if (mine->random_bytes == NULL)
@@ -189,10 +189,10 @@ enum hapax_status hapax_processor_new(
 	if (store == NULL || ret_processor == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a store and a place for the processor are needed");
+			"a store and space for the processor are required");
 	processor = hx_alloc_zero(1, sizeof(*processor));
 	if (processor == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	processor->store = store;
 	processor->has_lease = !(hapax_store_capabilities(store) & HAPAX_STORE_TRANSACTIONS);
 	processor->tick_at_ms = HAPAX_TIME_NEVER;
@@ -201,8 +201,8 @@ enum hapax_status hapax_processor_new(
 	if (status == HAPAX_OK && missing != 0)
 		status = hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"the store '%s' lacks capabilities that are needed (0x%x)",
-			hapax_store_url(store), missing);
+			"store '%s' lacks required capabilities (0x%x)", hapax_store_url(store),
+			missing);
 	if (status != HAPAX_OK) {
 		hx_free(processor);
 		return status;

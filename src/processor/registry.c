@@ -61,7 +61,7 @@ static enum hapax_status copy_type(struct row *row, const char *type, struct hap
 	size = strlen(type) + 1;
 	row->type = hx_alloc(size);
 	if (row->type == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	memcpy(row->type, type, size);
 	return HAPAX_OK;
 }
@@ -194,7 +194,7 @@ static enum hapax_status add_row(
 		(void)hx_error_set(err, status, 0, "row %zu: %s", index, inner.message);
 	else if (!insert(registry, room, row))
 		status = hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "row %zu: type '%s' has a row already", index,
+			err, HAPAX_ERR_INVALID, 0, "row %zu: type '%s' is registered twice", index,
 			from.type == NULL ? "" : from.type);
 	if (status != HAPAX_OK)
 		free_row(&row);
@@ -211,17 +211,17 @@ enum hapax_status hapax_registry_new(
 	if (processor == NULL || rows == NULL || count == 0 || count > ROWS_MAX)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a processor and 1 to %d registrations are needed", ROWS_MAX);
+			"a processor and 1 to %d registrations are required", ROWS_MAX);
 	registry = hx_alloc_zero(1, sizeof(*registry));
 	if (registry == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	registry->processor = processor;
 	hx_mutex_init(&registry->mutex);
 	/* One more: the row without a type comes after the others. */
 	registry->rows = hx_alloc_zero(count + 1, sizeof(*registry->rows));
 	if (registry->rows == NULL) {
 		hapax_registry_free(registry);
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	}
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
 		status = add_row(registry, rows, i, &registry->rows[count], err);
@@ -313,7 +313,7 @@ static enum hapax_status make_keys(
 		return HAPAX_OK;
 	scratch = take_scratch(registry);
 	if (scratch == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory; nothing ran");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory; nothing ran");
 	if (row->strategy != NULL)
 		status = hapax_key_make(row->strategy, event, scratch, &keys->key, err);
 	/* A failing shadow is ignored; it must never cause the refusal of an event. */
@@ -338,7 +338,7 @@ enum hapax_status hapax_registry_process(
 
 	if (registry == NULL || event == NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a registry and an event are needed");
+			err, HAPAX_ERR_INVALID, 0, "a registry and an event are required");
 	if (type.size == 0)
 		type = own_type(event);
 	row = find_row(registry, type);

@@ -279,7 +279,7 @@ enum hapax_status hx_run_fill(
 		size += keys[i].tenant.size + keys[i].group.size + keys[i].key.size;
 	status = hx_buf_reserve(&run->text, size);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "out of memory; nothing was begun");
+		return hx_error_set(err, status, 0, "not enough memory; nothing was started");
 	run->owner = copy_text(run, owner);
 	for (size_t i = 0; i < run->key_count; i++)
 		copy_key(run, &run->keys[i], &keys[i], i);

@@ -91,8 +91,8 @@ enum hapax_status hapax_tx_process(
 	if (processor != NULL && !hx_store_has_savepoints(processor->store))
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"the store '%s' shares no transaction with its caller; join the connection "
-			"(hapax_postgres_join(), hapax_sqlite_join())",
+			"store '%s' cannot share a transaction with its caller; join the "
+			"connection (hapax_postgres_join(), hapax_sqlite_join())",
 			hapax_store_url(processor->store));
 	return hx_processor_process(processor, request, NULL, handler, context, answer, buf, err);
 }

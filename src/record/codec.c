@@ -279,7 +279,7 @@ enum hapax_status hx_record_decode(
 	size_t size;
 
 	if (bytes.size < HX_RECORD_HEADER_SIZE)
-		return corrupt(err, bytes.size, "the header is cut off");
+		return corrupt(err, bytes.size, "the header is truncated");
 	if (at[AT_VERSION] != CODEC_VERSION)
 		return corrupt(err, AT_VERSION, "unknown version");
 	if (at[AT_ZERO] != 0 || memcmp(at + AT_RESERVED, zeros, sizeof(zeros)) != 0)
@@ -289,10 +289,10 @@ enum hapax_status hx_record_decode(
 	if (get32(at + AT_SIZE) != size)
 		return corrupt(err, AT_SIZE, "the sizes do not add up");
 	if (size > bytes.size)
-		return corrupt(err, bytes.size, "the record is cut off");
+		return corrupt(err, bytes.size, "the record is truncated");
 	decode_parts(at + HX_RECORD_HEADER_SIZE, &record);
 	if (!hx_record_is_valid(&record))
-		return corrupt(err, AT_STATE, "no record can hold these values");
+		return corrupt(err, AT_STATE, "invalid record");
 	/* The parts fill the record to its end: encoding it again gives the same bytes. */
 	assert((uintptr_t)record.result.body.data + record.result.body.size ==
 	       (uintptr_t)at + size);

@@ -562,12 +562,10 @@ void hx_transition_sweep(
 	ret->next = *old;
 	if (old->on_lapse == HAPAX_ON_LAPSE_PARK)
 		enter_parked(
-			&ret->next, HX_BYTES_LIT("the lease lapsed and nobody tried again"),
-			now_ms);
+			&ret->next, HX_BYTES_LIT("the lease lapsed and no run followed"), now_ms);
 	else
 		enter_failed(
-			&ret->next, HX_BYTES_LIT("the lease lapsed and nobody tried again"),
-			now_ms);
+			&ret->next, HX_BYTES_LIT("the lease lapsed and no run followed"), now_ms);
 	ret->effect = HX_EFFECT_PUT;
 	hx_record_assert(&ret->next);
 	assert(ret->next.token == old->token);

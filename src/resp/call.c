@@ -58,7 +58,7 @@ bool hx_resp_keep(struct hx_resp_call *call, struct hapax_bytes bytes, struct ha
 {
 	if (hx_resp_batch_keep(call->batch, bytes, ret_copy))
 		return true;
-	hx_resp_refuse(call, "OOM no memory for the command");
+	hx_resp_refuse(call, "OOM not enough memory for the command");
 	return false;
 }
 
@@ -67,7 +67,7 @@ static bool key_is_valid(struct hapax_bytes key)
 	return key.size > 0 && key.size <= HX_KEY_SIZE_MAX;
 }
 
-#define KEY_ERROR "ERR a key has 1 to 1024 bytes"
+#define KEY_ERROR "ERR a key must be 1 to 1024 bytes long"
 
 struct hapax_op *hx_resp_add(
 	struct hx_resp_call *call, enum hapax_op_type type, struct hapax_bytes key,
@@ -84,7 +84,7 @@ struct hapax_op *hx_resp_add(
 		return NULL;
 	op = hx_resp_batch_add(call->batch, type, wants_record);
 	if (op == NULL) {
-		hx_resp_refuse(call, "OOM no memory for the command");
+		hx_resp_refuse(call, "OOM not enough memory for the command");
 		return NULL;
 	}
 	op->key = copy;
@@ -128,7 +128,7 @@ struct hapax_op *hx_resp_add_step(
 	if (hx_resp_batch_keep(answer->next, key, &copy))
 		op = hx_resp_batch_add(answer->next, type, wants_record);
 	if (op == NULL) {
-		(void)hx_resp_put_error(answer->out, "OOM no memory for the command");
+		(void)hx_resp_put_error(answer->out, "OOM not enough memory for the command");
 		return NULL;
 	}
 	op->key = copy;
@@ -142,19 +142,18 @@ static const char *failure_text(enum hapax_status status)
 {
 	switch (status) {
 	case HAPAX_ERR_LIMIT: return "OOM command not allowed when used memory > 'maxmemory'.";
-	case HAPAX_ERR_NO_MEMORY: return "OOM no memory for the command";
-	case HAPAX_ERR_UNAVAILABLE:
-		return "UNAVAILABLE the store was not reached; nothing was done";
-	case HAPAX_ERR_UNCERTAIN: return "UNCERTAIN the store did not say whether it was done";
+	case HAPAX_ERR_NO_MEMORY: return "OOM not enough memory for the command";
+	case HAPAX_ERR_UNAVAILABLE: return "UNAVAILABLE could not reach the store; nothing changed";
+	case HAPAX_ERR_UNCERTAIN: return "UNCERTAIN it is unknown whether the command took effect";
 	case HAPAX_ERR_FENCED: return "FENCED the token does not hold the key";
-	case HAPAX_ERR_FAILED: return "UNAVAILABLE the store has failed; nothing was done";
+	case HAPAX_ERR_FAILED: return "UNAVAILABLE the store failed; nothing changed";
 	case HAPAX_OK:
 	case HAPAX_ERR_INVALID:
 	case HAPAX_ERR_CORRUPT:
 	case HAPAX_ERR_UNSUPPORTED:
 	case HAPAX_ERR_HANDLER: break;
 	}
-	return "ERR the store refused the command; nothing was done";
+	return "ERR the store rejected the command; nothing changed";
 }
 
 bool hx_resp_put_failure(struct hx_resp_answer *answer, const struct hapax_op *op)

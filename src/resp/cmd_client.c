@@ -31,7 +31,7 @@ bool hx_resp_client_name_check(struct hx_resp_call *call, struct hapax_bytes nam
 		return false;
 	}
 	if (name.size >= HX_RESP_NAME_SIZE) {
-		hx_resp_refuse(call, "ERR a client name has at most 128 bytes");
+		hx_resp_refuse(call, "ERR a client name must be at most 128 bytes long");
 		return false;
 	}
 	return true;
@@ -107,7 +107,7 @@ void hx_resp_plan_client_info(struct hx_resp_call *call)
 	if (size < 0 || (size_t)size >= sizeof(line) ||
 	    hx_resp_put_verbatim(call->text, hx_bytes(line, (size_t)size), session->protocol) !=
 		    HAPAX_OK)
-		hx_resp_refuse(call, "OOM no memory for the reply");
+		hx_resp_refuse(call, "OOM not enough memory for the reply");
 }
 
 void hx_resp_plan_client_no_evict(struct hx_resp_call *call)

@@ -14,7 +14,7 @@
 static void put_arg(struct hx_resp_call *call, struct hapax_bytes arg)
 {
 	if (hx_resp_put_bulk(call->text, arg) != HAPAX_OK)
-		hx_resp_refuse(call, "OOM no memory for the reply");
+		hx_resp_refuse(call, "OOM not enough memory for the reply");
 }
 
 void hx_resp_plan_ping(struct hx_resp_call *call)

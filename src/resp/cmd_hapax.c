@@ -155,7 +155,7 @@ static bool read_digest(
 
 	if (text.size != 2 * size || !hx_hex_decode(text, digest)) {
 		hx_resp_refuse_format(
-			call, "ERR a fingerprint has 64 digits of 0-9a-f, an attempt 32");
+			call, "ERR a fingerprint must have 64 digits of 0-9a-f, an attempt 32");
 		return false;
 	}
 	return hx_resp_keep(call, hx_bytes(digest, size), ret_bytes);
@@ -244,7 +244,7 @@ static bool read_token(struct hx_resp_call *call, struct hapax_bytes text, uint6
 	if (!hx_resp_integer_arg(call, text, &token))
 		return false;
 	if (token < 1 || (uint64_t)token > HX_TOKEN_MAX) {
-		hx_resp_refuse(call, "ERR a token is a number above zero, below 2^53");
+		hx_resp_refuse(call, "ERR a token must be a number above 0 and below 2^53");
 		return false;
 	}
 	*ret_token = (uint64_t)token;
@@ -418,7 +418,7 @@ static bool finish_resolve(struct hx_resp_answer *answer)
 	if (hx_resp_put_failure(answer, op))
 		return true;
 	if (op->outcome != HAPAX_OUTCOME_FOUND) {
-		(void)hx_resp_put_error(answer->out, "ERR there is no such record");
+		(void)hx_resp_put_error(answer->out, "ERR no such record");
 		return true;
 	}
 	hx_resp_begin_step(answer, finish_resolved);
@@ -430,7 +430,8 @@ static bool finish_resolve(struct hx_resp_answer *answer)
 	if (is_done) {
 		if (!hx_resp_batch_keep(answer->next, hx_bytes(kept->data, kept->size), &value)) {
 			hx_resp_batch_cut(answer->next, answer->next->count - 1);
-			(void)hx_resp_put_error(answer->out, "OOM no memory for the command");
+			(void)hx_resp_put_error(
+				answer->out, "OOM not enough memory for the command");
 			return true;
 		}
 		hx_resp_batch_set_value(answer->next, value);

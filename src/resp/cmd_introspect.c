@@ -35,7 +35,7 @@ static bool make_room(struct hx_resp_call *call)
 {
 	if (hx_buf_reserve(call->text, LIST_SIZE_MAX) == HAPAX_OK)
 		return true;
-	hx_resp_refuse(call, "OOM no memory for the reply");
+	hx_resp_refuse(call, "OOM not enough memory for the reply");
 	return false;
 }
 
@@ -474,6 +474,6 @@ void hx_resp_plan_info(struct hx_resp_call *call)
 	if (hx_resp_put_verbatim(
 		    call->text, hx_bytes(info.out->data, info.out->size),
 		    call->session->protocol) != HAPAX_OK)
-		hx_resp_refuse(call, "OOM no memory for the reply");
+		hx_resp_refuse(call, "OOM not enough memory for the reply");
 	hx_buf_done(info.out);
 }

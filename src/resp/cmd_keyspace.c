@@ -35,7 +35,7 @@ static struct hx_resp_job *begin_job(
 	session->job = hx_resp_job_new(
 		call->service->options.store, session->tenant, session->group, fn, count_max);
 	if (session->job == NULL) {
-		hx_resp_refuse(call, "OOM no memory for the command");
+		hx_resp_refuse(call, "OOM not enough memory for the command");
 		return NULL;
 	}
 	session->job->pattern.budget = call->service->options.budget;
@@ -55,8 +55,8 @@ static bool put_job_failure(struct hx_resp_answer *answer)
 	(void)hx_resp_put_error(
 		answer->out,
 		job->status == HAPAX_ERR_UNAVAILABLE
-			? "UNAVAILABLE the store was not reached; ask again"
-			: "ERR the store could not be read");
+			? "UNAVAILABLE could not reach the store; retry later"
+			: "ERR could not read the store");
 	hx_resp_session_end_job(answer->session);
 	return true;
 }
@@ -165,7 +165,7 @@ static bool finish_scan(struct hx_resp_answer *answer)
 	if (put_job_failure(answer))
 		return true;
 	if (!put_scan(answer, answer->session->job))
-		(void)hx_resp_put_error(answer->out, "OOM no memory for the reply");
+		(void)hx_resp_put_error(answer->out, "OOM not enough memory for the reply");
 	hx_resp_session_end_job(answer->session);
 	return true;
 }
@@ -197,7 +197,7 @@ void hx_resp_plan_scan(struct hx_resp_call *call)
 	job->has_pattern = scan.has_pattern;
 	if (hx_buf_append(&job->pattern, scan.pattern.data, scan.pattern.size) != HAPAX_OK) {
 		hx_resp_session_end_job(call->session);
-		hx_resp_refuse(call, "OOM no memory for the command");
+		hx_resp_refuse(call, "OOM not enough memory for the command");
 	}
 }
 
@@ -290,7 +290,7 @@ void hx_resp_plan_flush(struct hx_resp_call *call)
 	     !hx_resp_is_word(call->argv[1], "ASYNC")))
 		hx_resp_refuse_syntax(call);
 	else if (!(call->service->options.flags & HX_RESP_ALLOW_FLUSH))
-		hx_resp_refuse(call, "NOPERM this door does not flush; see resp.allow_flush");
+		hx_resp_refuse(call, "NOPERM flushing is disabled; see resp.allow_flush");
 	else
 		job = begin_job(call, flush_piece, FLUSH_COUNT, finish_flush);
 	if (job != NULL)

@@ -103,7 +103,7 @@ static bool finish_extend_looked(struct hx_resp_answer *answer)
 		ttl_ms += left_ms;
 	hx_resp_begin_step(answer, finish_script);
 	if (!hx_resp_batch_keep(answer->next, token, &token)) {
-		(void)hx_resp_put_error(answer->out, "OOM no memory for the command");
+		(void)hx_resp_put_error(answer->out, "OOM not enough memory for the command");
 		return true;
 	}
 	step = hx_resp_add_step(answer, HAPAX_OP_SET, op->key, false);
@@ -127,7 +127,7 @@ static void plan_extend(struct hx_resp_call *call, const struct hapax_bytes *arg
 		return;
 	hx_buf_clear(kept);
 	if (hx_buf_append(kept, args[1].data, args[1].size) != HAPAX_OK) {
-		hx_resp_refuse(call, "OOM no memory for the command");
+		hx_resp_refuse(call, "OOM not enough memory for the command");
 		return;
 	}
 	(void)hx_resp_add(call, HAPAX_OP_LOOKUP, args[0], true, finish_extend_looked);
@@ -190,7 +190,7 @@ static void plan_set_all(
 	int64_t ttl_ms;
 
 	if (keys->count > KEYS_MAX) {
-		hx_resp_refuse(call, "ERR a lock has at most 1024 keys");
+		hx_resp_refuse(call, "ERR a lock must have at most 1024 keys");
 		return;
 	}
 	if (keys->count > 1 &&
@@ -298,8 +298,8 @@ static void plan_check_and_set(
 
 /* ---------------------------------------------------------------- known scripts */
 
-#define UNKNOWN                                                                               \
-	"ERR this script is not known; hapax runs no Lua, only the scripts of common locks: " \
+#define UNKNOWN                                                                     \
+	"ERR unknown script; hapax runs no Lua, only the scripts of common locks: " \
 	"use SET with NX or IFEQ, and DELEX with IFEQ"
 
 static void plan_one(struct hx_resp_call *call, const struct keys *keys, enum hx_resp_script script)
@@ -366,7 +366,7 @@ static bool learn(
 		return false;
 	}
 	if (!hx_sha1(text.data, text.size, sha1)) {
-		hx_resp_refuse(call, "ERR there is no SHA-1 on this machine");
+		hx_resp_refuse(call, "ERR SHA-1 is not available on this machine");
 		return false;
 	}
 	hx_hex_encode(sha1, sizeof(sha1), digits);

@@ -20,7 +20,7 @@
 #include "wire/resp/resp.h"
 
 /* Follows OOM, for a command that is refused because all doors hold too much memory. */
-#define HX_RESP_STARVED "command not allowed when the memory for clients is in use; try again later"
+#define HX_RESP_STARVED "command not allowed when the memory for clients is in use; retry later"
 
 enum hx_resp_command_flag {
 	HX_RESP_READ = 1 << 0,

@@ -283,7 +283,7 @@ static void enqueue(struct hx_resp_call *call)
 		session->queue.size = before;
 		session->is_dirty = true;
 		session->starved++;
-		hx_resp_refuse(call, "OOM no memory for the transaction");
+		hx_resp_refuse(call, "OOM not enough memory for the transaction");
 		return;
 	}
 	session->queue_count++;
@@ -601,7 +601,7 @@ static bool put_too_large(
 {
 	if (entry->count > 0 && !only_looks(entry, ops))
 		return false;
-	return hx_resp_put_error(out, "OOM the reply is too large; ask for fewer keys") == HAPAX_OK;
+	return hx_resp_put_error(out, "OOM the reply is too large; request fewer keys") == HAPAX_OK;
 }
 
 /* The records were read, or never will be: the next reply needs their memory. */

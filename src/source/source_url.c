@@ -65,7 +65,7 @@ static enum hapax_status source_url_refuse(const char *url, struct hapax_error *
 		if (has_scheme(url, features[i].scheme))
 			return hx_error_set(
 				err, HAPAX_ERR_UNSUPPORTED, 0,
-				"sources '%s//' were not built in: build with -D%s=enabled",
+				"sources '%s//' are not built in; build with -D%s=enabled",
 				features[i].scheme, features[i].option);
 	}
 	for (size_t i = 0; schemes[i].scheme != NULL && used < sizeof(known); i++)
@@ -73,7 +73,7 @@ static enum hapax_status source_url_refuse(const char *url, struct hapax_error *
 			known + used, sizeof(known) - used, "%s %s//", used > 0 ? "," : "",
 			schemes[i].scheme);
 	return hx_error_set(
-		err, HAPAX_ERR_UNSUPPORTED, 0, "'%.*s' is no source that is known here; known:%s",
+		err, HAPAX_ERR_UNSUPPORTED, 0, "unknown source '%.*s'; use%s",
 		(int)(strcspn(url, ":") < 40 ? strcspn(url, ":") : 40), url,
 		used > 0 ? known : " none");
 }
@@ -82,7 +82,7 @@ enum hapax_status hapax_source_open(
 	const char *url, struct hapax_source **ret_source, struct hapax_error *err)
 {
 	if (url == NULL || ret_source == NULL)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a source needs a URL");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "missing URL of a source");
 	for (size_t i = 0; schemes[i].scheme != NULL; i++) {
 		if (has_scheme(url, schemes[i].scheme))
 			return schemes[i].open(url, ret_source, err);
@@ -93,7 +93,7 @@ enum hapax_status hapax_source_open(
 enum hapax_status hapax_source_check(const char *url, struct hapax_error *err)
 {
 	if (url == NULL)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a source needs a URL");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "missing URL of a source");
 	for (size_t i = 0; schemes[i].scheme != NULL; i++) {
 		if (has_scheme(url, schemes[i].scheme))
 			return schemes[i].check(url, err);

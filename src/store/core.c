@@ -74,27 +74,29 @@ enum hapax_status hx_store_options_complete(
 		 */
 		if (options->size < sizeof(options->size) || options->size > sizeof(complete))
 			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "store options have an unknown size");
+				err, HAPAX_ERR_INVALID, 0,
+				"the store options have an unknown size; use "
+				"HAPAX_STORE_OPTIONS_INIT");
 		memcpy(&complete, options, options->size);
 	}
 	fill_defaults(&complete);
 	if (complete.result_size_max > HX_RESULT_SIZE_LIMIT)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "result_size_max is above 16 MiB");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "result_size_max must be at most 16 MiB");
 	if (!span_is_valid(complete.clock_step_ms_max) ||
 	    !span_is_valid(complete.sweep_interval_ms) || !span_is_valid(complete.timeout_ms))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"an interval in the store options is negative or above a year");
+			"intervals in the store options must be 0 to one year");
 	if (complete.evict != HAPAX_EVICT_NONE && complete.evict != HAPAX_EVICT_LRU)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "unknown eviction policy");
 	if (complete.segment_bytes < SEGMENT_BYTES_MIN ||
 	    complete.segment_bytes > SEGMENT_BYTES_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "segment_bytes is below 16 KiB or above 1 GiB");
+			err, HAPAX_ERR_INVALID, 0, "segment_bytes must be 16 KiB to 1 GiB");
 	if (complete.unsafe_interval_ms < 0 || complete.unsafe_interval_ms > INTERVAL_MS_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"unsafe_interval_ms is negative or above a year");
+			err, HAPAX_ERR_INVALID, 0, "unsafe_interval_ms must be 0 to one year");
 	*ret_options = complete;
 	return HAPAX_OK;
 }
@@ -162,14 +164,14 @@ enum hapax_status hx_store_attach_quietly(
 	    ops->version != HAPAX_STORE_OPS_VERSION || ops->name == NULL || ops->submit == NULL ||
 	    ops->scan == NULL || ops->stats == NULL || ops->sweep == NULL || ops->close == NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"the store's table of operations is not complete");
+			err, HAPAX_ERR_INVALID, 0, "the store does not implement all operations");
 	status = hx_store_options_complete(options, &complete, err);
 	if (status != HAPAX_OK)
 		return status;
 	store->core = core_new(url, &complete);
 	if (store->core == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to open a store");
 	store->ops = ops;
 	return HAPAX_OK;
 }

@@ -117,6 +117,6 @@ enum hapax_status hx_load_batch_run(
 	if (status == HAPAX_OK)
 		return HAPAX_OK;
 	return hx_error_set(
-		err, status, cause.os_errno, "'%.200s' did not take the copy: %.200s",
+		err, status, cause.os_errno, "could not copy into '%.200s': %.200s",
 		hapax_store_url(target), cause.message);
 }

@@ -88,23 +88,23 @@ static const char *explain(struct hapax_store *store, const struct hapax_op *op)
 	case HAPAX_OK: break;
 	case HAPAX_ERR_INVALID:
 		if (op->key.size == 0 || op->key.size > HX_KEY_SIZE_MAX)
-			return "the key is empty or longer than 1,024 bytes";
+			return "the key must be 1 to 1,024 bytes long";
 		if (strstr(hapax_store_url(store), "tenant=") != NULL)
-			return "the tenant is another than the store's URL names (?tenant=): give it in the"
-			       " scope; or the operation is not well formed";
-		return "the operation is not well formed";
-	case HAPAX_ERR_NO_MEMORY: return "out of memory; nothing was done";
-	case HAPAX_ERR_LIMIT: return "the store is full or a limit was reached; nothing was done";
-	case HAPAX_ERR_UNAVAILABLE: return "the store was not reached in time; nothing was done";
+			return "the operation is malformed, or its tenant differs from "
+			       "?tenant= in the store URL; use that tenant in the scope";
+		return "the operation is malformed";
+	case HAPAX_ERR_NO_MEMORY: return "not enough memory; nothing changed";
+	case HAPAX_ERR_LIMIT: return "the store is full or a limit was reached; nothing changed";
+	case HAPAX_ERR_UNAVAILABLE: return "could not reach the store in time; nothing changed";
 	case HAPAX_ERR_UNCERTAIN:
-		return "the store failed while it wrote; the operation may or may not have taken effect";
+		return "the store failed during a write; it is unknown whether the operation "
+		       "took effect";
 	case HAPAX_ERR_FENCED: return "the token does not hold the key; stop the work";
-	case HAPAX_ERR_CORRUPT: return "stored bytes failed a check";
+	case HAPAX_ERR_CORRUPT: return "stored data is damaged";
 	case HAPAX_ERR_UNSUPPORTED:
-		return "this store cannot do that, or lets nobody do it without a token";
+		return "operation not supported by this store, or not allowed without an API token";
 	case HAPAX_ERR_HANDLER: return "the handler failed";
-	case HAPAX_ERR_FAILED:
-		return "the store has failed before and must be opened anew; nothing was done";
+	case HAPAX_ERR_FAILED: return "the store stopped after an I/O error; nothing changed";
 	}
 	return "unknown status";
 }
@@ -115,11 +115,12 @@ enum hapax_status hapax_store_run(
 	struct hx_event done;
 
 	if (store == NULL || (ops == NULL && count != 0))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a store and operations are needed");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "a store and operations are required");
 	if (count > HX_SUBMIT_OPS_MAX)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"%zu operations in one submit, at most %d are allowed", count,
+			"too many operations in one submit: %zu, limit %d", count,
 			HX_SUBMIT_OPS_MAX);
 	if (store->ops->run != NULL && count != 0) {
 		if (hx_store_check_ops(store, ops, count) != 0)
@@ -148,7 +149,7 @@ enum hapax_status hapax_store_check(
 
 	/* A caller that cannot receive the outcome must not mark the key. */
 	if (ret_outcome == NULL)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "room for the outcome is needed");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "space for the outcome is required");
 	status = hapax_store_run(store, &op, 1, err);
 	if (status == HAPAX_OK)
 		*ret_outcome = op.outcome;
@@ -212,10 +213,10 @@ enum hapax_status hapax_store_claim_all(
 	if (store == NULL || ops == NULL || count == 0 || ret_outcome == NULL || ret_index == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a store, at least one key and room for the outcome are needed");
+			"a store, at least one key and space for the outcome are required");
 	if (count > HX_GROUP_OPS_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "%zu keys in one claim, at most %d are allowed",
+			err, HAPAX_ERR_INVALID, 0, "too many keys in one claim: %zu, limit %d",
 			count, HX_GROUP_OPS_MAX);
 	for (size_t i = 0; i < count; i++) {
 		ops[i].type = HAPAX_OP_CLAIM;
@@ -258,7 +259,7 @@ enum hapax_status hapax_store_scan(
 
 	if (store == NULL || cursor == NULL || each == NULL || cursor->size > sizeof(cursor->place))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a store, a cursor and a function are needed");
+			err, HAPAX_ERR_INVALID, 0, "a store, a cursor and a function are required");
 	if (scan != NULL) {
 		if (scan->size < sizeof(scan->size) || scan->size > sizeof(complete))
 			return hx_error_set(
@@ -270,7 +271,8 @@ enum hapax_status hapax_store_scan(
 	    !hx_store_check_bytes(complete.prefix, HX_KEY_SIZE_MAX) ||
 	    (unsigned)complete.state > HAPAX_STATE_PARKED)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the scan asks for what no record can have");
+			err, HAPAX_ERR_INVALID, 0,
+			"the scan has conditions that no record can meet");
 	if (complete.count_max == 0)
 		complete.count_max = SCAN_COUNT_DEFAULT;
 	if (cursor->done)
@@ -288,7 +290,8 @@ enum hapax_status hapax_store_stats(
 	if (store == NULL || ret_stats == NULL || ret_stats->size < sizeof(stats.size) ||
 	    ret_stats->size > sizeof(stats))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a store and stats of a known size are needed");
+			err, HAPAX_ERR_INVALID, 0,
+			"a store and stats of a known size are required");
 	/*
 	 * Counters that cannot be kept now are kept later; the other statistics are still
 	 * reported.
@@ -315,10 +318,11 @@ enum hapax_status hapax_store_files(
 
 	if (store == NULL || ret_files == NULL || ret_files->size != sizeof(files))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a store and files of a known size are needed");
+			err, HAPAX_ERR_INVALID, 0,
+			"a store and files of a known size are required");
 	if (store->ops->files == NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_UNSUPPORTED, 0, "%s: has no segments", store->ops->name);
+			err, HAPAX_ERR_UNSUPPORTED, 0, "'%s' has no segments", store->ops->name);
 	status = store->ops->files(store, &files, err);
 	if (status == HAPAX_OK)
 		*ret_files = files;
@@ -335,7 +339,7 @@ enum hapax_status hapax_store_sweep(
 	    sweep->size > sizeof(work))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a store and a sweep of a known size are needed");
+			"a store and a sweep of a known size are required");
 	work.count_max = sweep->count_max == 0 ? SWEEP_COUNT_DEFAULT : sweep->count_max;
 	status = store->ops->sweep(store, &work, err);
 	if (status != HAPAX_OK)

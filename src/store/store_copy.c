@@ -55,7 +55,7 @@ static enum hapax_status run_one(
 	if (status == HAPAX_OK)
 		return HAPAX_OK;
 	return hx_error_set(
-		err, status, cause.os_errno, "'%.200s' did not take the copy: %.200s",
+		err, status, cause.os_errno, "could not copy into '%.200s': %.200s",
 		hapax_store_url(target), cause.message);
 }
 
@@ -72,7 +72,8 @@ static enum hapax_status put_marker(
 		.changed_ms = now_ms,
 		.expires_ms = HAPAX_TIME_NEVER,
 		.ttl_ms = HAPAX_TTL_FOREVER,
-		.error = HX_BYTES_LIT("a copy into this store was not finished: remove the store"),
+		.error = HX_BYTES_LIT(
+			"a copy into this store did not finish; delete the store and copy again"),
 	};
 	struct hapax_op op = {.type = HAPAX_OP_LOAD, .key = key, .load = &marker};
 
@@ -95,7 +96,7 @@ static enum hapax_status token_above(
 	if (token > HX_TOKEN_MAX - TOKEN_DISTANCE)
 		return hx_error_set(
 			err, HAPAX_ERR_LIMIT, 0,
-			"tokens of '%.200s' have come to %llu, and may not pass 2^53",
+			"tokens of '%.200s' have reached %llu; the limit is 2^53",
 			hapax_store_url(store), (unsigned long long)token);
 	*ret_token = token + TOKEN_DISTANCE;
 	return HAPAX_OK;
@@ -116,7 +117,8 @@ static enum hapax_status copy_all(
 		status = hapax_store_scan(source, &scan, &cursor, store_copy_take, copying, err);
 		if (status == HAPAX_OK && copying->status != HAPAX_OK)
 			status = hx_error_set(
-				err, copying->status, 0, "no memory for a record of the copy");
+				err, copying->status, 0,
+				"not enough memory for a record of the copy");
 		count = hx_load_batch_count(copying->batch);
 		bytes = hx_load_batch_bytes(copying->batch);
 		if (status == HAPAX_OK)
@@ -126,7 +128,7 @@ static enum hapax_status copy_all(
 		copy->records += count;
 		copy->bytes += bytes;
 		if (copy->progress != NULL && copy->progress(copy, copy->context) != 0)
-			status = hx_error_set(err, HAPAX_ERR_HANDLER, 0, "the copy was ended");
+			status = hx_error_set(err, HAPAX_ERR_HANDLER, 0, "the copy was stopped");
 	}
 	return status;
 }
@@ -146,8 +148,8 @@ static enum hapax_status prepare(
 	if (ret_target->keys != 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"'%.200s' holds %llu keys, and a copy goes into an empty store",
-			hapax_store_url(target), (unsigned long long)ret_target->keys);
+			"'%.200s' has %llu keys; copy into an empty store", hapax_store_url(target),
+			(unsigned long long)ret_target->keys);
 	*ret_shift_ms = ret_target->now_ms > stats.now_ms ? ret_target->now_ms - stats.now_ms : 0;
 	copy->total = stats.keys;
 	copy->records = copy->bytes = 0;
@@ -168,13 +170,14 @@ enum hapax_status hapax_store_copy(
 	    copy->size != sizeof(*copy))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"two stores and a copy of a known size are needed");
+			"two stores and a copy of a known size are required");
 	status = prepare(source, target, copy, &stats, &copying.shift_ms, err);
 	if (status != HAPAX_OK)
 		return status;
 	copying.batch = hx_load_batch_new();
 	if (copying.batch == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to copy a store");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to copy a store");
 	status = put_marker(target, copy_marker, copy->token, stats.now_ms, err);
 	if (status == HAPAX_OK)
 		status = copy_all(source, target, &copying, copy, err);
@@ -196,7 +199,7 @@ enum hapax_status hx_store_refuse_part(struct hapax_store *store, struct hapax_e
 		return status;
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"'%.128s' holds a part of a copy that was not finished; remove it and copy again",
+		"'%.128s' has part of an unfinished copy; delete it and copy again",
 		hapax_store_url(store));
 }
 
@@ -225,7 +228,7 @@ enum hapax_status hapax_store_restored(
 	uint64_t token = 0;
 
 	if (store == NULL)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a store is needed");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a store is required");
 	status = hx_store_raise_token(store, 0, &token, err);
 	if (status == HAPAX_OK && ret_token != NULL)
 		*ret_token = token;

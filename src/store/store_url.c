@@ -75,11 +75,11 @@ static size_t find_scheme(const char *url, struct hapax_error *err)
 	colon = strchr(url, ':');
 	if (colon == NULL)
 		(void)hx_error_set(
-			err, HAPAX_ERR_UNSUPPORTED, 0, "'%.*s' is not a store URL; known are %s",
+			err, HAPAX_ERR_UNSUPPORTED, 0, "invalid store URL '%.*s'; use %s",
 			(int)(strcspn(url, "@?") < 64 ? strcspn(url, "@?") : 64), url, known);
 	else
 		(void)hx_error_set(
-			err, HAPAX_ERR_UNSUPPORTED, 0, "unknown store scheme '%.*s'; known are %s",
+			err, HAPAX_ERR_UNSUPPORTED, 0, "unknown store scheme '%.*s'; use %s",
 			(int)(colon - url < 32 ? colon - url : 32), url, known);
 	return SCHEMES;
 }
@@ -110,8 +110,7 @@ enum hapax_status hapax_store_open(
 	size_t scheme;
 
 	if (url == NULL || ret_store == NULL)
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a store URL is needed, such as %s", known);
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "missing store URL; use %s", known);
 	scheme = find_scheme(url, err);
 	if (scheme == SCHEMES)
 		return HAPAX_ERR_UNSUPPORTED;
@@ -129,8 +128,7 @@ enum hapax_status hapax_store_migrate(
 	size_t scheme;
 
 	if (url == NULL)
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a store URL is needed, such as %s", known);
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "missing store URL; use %s", known);
 	scheme = find_scheme(url, err);
 	if (scheme == SCHEMES)
 		return HAPAX_ERR_UNSUPPORTED;

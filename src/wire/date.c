@@ -83,7 +83,8 @@ enum hapax_status hx_date_check(struct hapax_bytes format, struct hapax_error *e
 		if (width == 0) {
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"date '%.*s' had a conversion other than %%Y %%m %%d %%H %%M %%S %%j %%F %%T %%G %%V %%u %%%%",
+				"date '%.*s' has an unknown conversion; use %%Y %%m %%d %%H %%M "
+				"%%S %%j %%F %%T %%G %%V %%u %%%%",
 				(int)(format.size < 64 ? format.size : 64), text);
 		}
 		size += width;
@@ -91,7 +92,7 @@ enum hapax_status hx_date_check(struct hapax_bytes format, struct hapax_error *e
 	if (size == 0 || size > HX_DATE_TEXT_MAX) {
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a date of %zu characters was not between 1 and %d", size,
+			"date format is too long: %zu characters, limit 1 to %d", size,
 			HX_DATE_TEXT_MAX);
 	}
 	return HAPAX_OK;

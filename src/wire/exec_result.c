@@ -181,18 +181,18 @@ enum hapax_status hx_exec_reader_init(
 	if (result->headers.size == 0)
 		return HAPAX_OK;
 	if (result->headers.size < PREFIX_SIZE || headers[0] != VERSION)
-		return hx_error_set(
-			err, HAPAX_ERR_CORRUPT, 0, "the result is of an unknown version");
+		return hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "the result has an unknown version");
 	if (headers[1] > SIGNAL_MAX ||
 	    (headers[1] > 0 && result->status != SIGNAL_STATUS + headers[1]))
 		return hx_error_set(
-			err, HAPAX_ERR_CORRUPT, 0, "the result's signal is not that of its status");
+			err, HAPAX_ERR_CORRUPT, 0,
+			"the signal of the result does not match its status");
 	reader->signal = headers[1];
 	reader->runs = hx_bytes(headers + PREFIX_SIZE, result->headers.size - PREFIX_SIZE);
 	if (!runs_are_valid(reader->runs, result->body.size))
 		return hx_error_set(
 			err, HAPAX_ERR_CORRUPT, 0,
-			"the result's streams do not add up to its output");
+			"the streams of the result do not add up to its output");
 	return HAPAX_OK;
 }
 

@@ -37,7 +37,7 @@ static void put(struct hx_promtext *text, const void *data, size_t size)
 		return;
 	status = hx_buf_append(text->out, data, size);
 	if (status != HAPAX_OK)
-		fail(text, status, text->family == NULL ? "" : text->family, "there was no room");
+		fail(text, status, text->family == NULL ? "" : text->family, "not enough memory");
 }
 
 static void put_text(struct hx_promtext *text, const char *string)
@@ -237,10 +237,11 @@ static void check_family(struct hx_promtext *text, const char *name, const char 
 		"_total", "_bucket", "_sum", "_count", "_info", "_created"};
 
 	if (!is_name(name, true))
-		fail(text, HAPAX_ERR_INVALID, name, "it is no name of a family");
+		fail(text, HAPAX_ERR_INVALID, name, "it is not a valid name of a metric");
 	for (size_t i = 0; i < HX_COUNT(reserved); i++) {
 		if (ends_with(name, reserved[i]))
-			fail(text, HAPAX_ERR_INVALID, name, "it has a suffix that is added here");
+			fail(text, HAPAX_ERR_INVALID, name,
+			     "it has a suffix that is added automatically");
 	}
 	if (unit != NULL &&
 	    (!ends_with(name, unit) || name[strlen(name) - strlen(unit) - 1] != '_'))
@@ -291,7 +292,8 @@ static void check_labels(
 	for (size_t i = 0; i < count; i++) {
 		if (!is_name(labels[i].name, false) || strncmp(labels[i].name, "__", 2) == 0 ||
 		    strcmp(labels[i].name, "le") == 0)
-			fail(text, HAPAX_ERR_INVALID, labels[i].name, "it is no name of a label");
+			fail(text, HAPAX_ERR_INVALID, labels[i].name,
+			     "it is not a valid name of a label");
 		for (size_t k = 0; k < i; k++) {
 			if (strcmp(labels[i].name, labels[k].name) == 0)
 				fail(text, HAPAX_ERR_INVALID, labels[i].name,
@@ -323,7 +325,7 @@ static bool begin_sample(
 	struct hx_promtext *text, bool fits, const struct hx_promtext_label *labels, size_t count)
 {
 	if (text->family == NULL)
-		fail(text, HAPAX_ERR_INVALID, "", "a sample came before its family");
+		fail(text, HAPAX_ERR_INVALID, "", "a sample precedes its family");
 	else if (!fits)
 		fail(text, HAPAX_ERR_INVALID, text->family, "its samples are of another kind");
 	check_labels(text, labels, count);
@@ -353,7 +355,7 @@ void hx_promtext_value(
 	if (!begin_sample(text, is_single(text), labels, label_count))
 		return;
 	if (text->kind == HX_PROMTEXT_COUNTER && !(value >= 0)) {
-		fail(text, HAPAX_ERR_INVALID, text->family, "a counter is a number from 0 on");
+		fail(text, HAPAX_ERR_INVALID, text->family, "a counter must not be negative");
 		return;
 	}
 	put_series(text, suffix(text->kind), labels, label_count, NULL);
@@ -401,8 +403,7 @@ static bool check_histogram(struct hx_promtext *text, const struct hx_promtext_h
 	for (size_t i = 0; i < histogram->bound_count && rising; i++)
 		rising = isfinite(bounds[i]) && (i == 0 || bounds[i - 1] < bounds[i]);
 	if (!rising)
-		fail(text, HAPAX_ERR_INVALID, text->family,
-		     "the bounds of its buckets do not rise");
+		fail(text, HAPAX_ERR_INVALID, text->family, "the bounds of its buckets must rise");
 	return rising;
 }
 
@@ -442,6 +443,6 @@ enum hapax_status hx_promtext_end(struct hx_promtext *text, struct hapax_error *
 		return HAPAX_OK;
 	text->out->size = text->begin;
 	return hx_error_set(
-		err, text->status, 0, "metric '%s' was not written: %s", text->subject,
+		err, text->status, 0, "could not write metric '%s': %s", text->subject,
 		text->reason);
 }

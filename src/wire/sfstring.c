@@ -114,7 +114,7 @@ static bool skip_bytes(struct cursor *cursor)
 		*cursor->at == '/' || *cursor->at == '='))
 		cursor->at++;
 	if (!is_at(cursor, ':'))
-		return sfstring_refuse(cursor, "the bytes should end here");
+		return sfstring_refuse(cursor, "the byte sequence should end here");
 	cursor->at++;
 	return true;
 }
@@ -145,7 +145,7 @@ static bool skip_item(struct cursor *cursor)
 		return skip_number(cursor);
 	if (*cursor->at == '*' || is_letter(*cursor->at))
 		return skip_token(cursor);
-	return sfstring_refuse(cursor, "this is no value");
+	return sfstring_refuse(cursor, "this is not a value");
 }
 
 /* *( ";" *SP key [ "=" value ] ) */
@@ -179,7 +179,7 @@ static bool read_quoted(struct cursor *cursor, char *out, size_t *ret_size)
 	if (!skip_parameters(cursor))
 		return false;
 	if (cursor->at != cursor->end)
-		return sfstring_refuse(cursor, "nothing but parameters may follow the string");
+		return sfstring_refuse(cursor, "only parameters may follow the string");
 	return true;
 }
 
@@ -194,10 +194,12 @@ static size_t bare_size(struct cursor *cursor)
 		(void)sfstring_refuse(cursor, "not UTF-8");
 	else if (code <= ' ' || hx_utf8_is_control(code))
 		(void)sfstring_refuse(
-			cursor, "a blank or a control needs quotes, or cannot stand here");
+			cursor,
+			"a space or control character must be in quotes, or is not "
+			"allowed");
 	/* It may be two fields, joined by a proxy, or one. In quotes there is no doubt. */
 	else if (code == ',')
-		(void)sfstring_refuse(cursor, "a comma needs quotes around the whole");
+		(void)sfstring_refuse(cursor, "a value with a comma must be in quotes");
 	else
 		return size;
 	return 0;
@@ -259,7 +261,7 @@ enum hapax_status hx_sfstring_write(
 
 	if (key.size == 0 || key.size > HX_SFSTRING_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a key of %zu bytes has no such text", key.size);
+			err, HAPAX_ERR_INVALID, 0, "a key of %zu bytes has no text form", key.size);
 	status = hx_buf_append_byte(out, '"');
 	for (size_t i = 0; i < key.size && status == HAPAX_OK; i++) {
 		if (at[i] < 0x20 || at[i] > 0x7e) {
@@ -276,7 +278,7 @@ enum hapax_status hx_sfstring_write(
 		status = hx_buf_append_byte(out, '"');
 	if (status != HAPAX_OK) {
 		out->size = before;
-		return hx_error_set(err, status, 0, "the key did not fit");
+		return hx_error_set(err, status, 0, "the key is too long");
 	}
 	return HAPAX_OK;
 }

@@ -172,12 +172,11 @@ enum hapax_status hx_url_option_refuse(
 	write_known(options, known);
 	if (is_shown)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"unknown option '%.*s' in the URL of %s; known are %s", (int)name.size,
-			(const char *)name.data, options->of, known);
+			err, HAPAX_ERR_INVALID, 0, "unknown option '%.*s' in the URL of %s; use %s",
+			(int)name.size, (const char *)name.data, options->of, known);
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"unknown option in the URL of %s, or a '?' that is not percent-encoded; known are %s",
+		"unknown option in the URL of %s, or a '?' that is not percent-encoded; use %s",
 		options->of, known);
 }
 
@@ -251,13 +250,13 @@ static enum hapax_status read_option(
 	if (row->is_for_tls && !has_tls)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"option '%s' in the URL of %s needs TLS, which the scheme does not ask for",
+			"option '%s' in the URL of %s needs TLS; use the scheme with TLS",
 			row->name, options->of);
 	if (set_value(row, bound + row->offset, value))
 		return HAPAX_OK;
 	write_form(row, form, sizeof(form));
 	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "invalid option '%s' in the URL of %s; it must be %s",
+		err, HAPAX_ERR_INVALID, 0, "invalid option '%s' in the URL of %s: it must be %s",
 		row->name, options->of, form);
 }
 

@@ -117,7 +117,7 @@ def test_store_urls(cli):
         arguments = [command, *OPERANDS.get(command, [])]
         cli.run(*arguments, "--store", "etcd://host", code=69).says("etcd", "memory:, file:DIR, sqlite:FILE")
         cli.run(*arguments, "--store", "orders.db", code=69).says("hint: did you mean 'sqlite:orders.db'?")
-        cli.run(*arguments, "--store", "", code=69).says("not a store URL")
+        cli.run(*arguments, "--store", "", code=69).says("invalid store URL")
         cli.run(*arguments, "--store", "sqlite:" + "x" * 9000, code=64).says("the limit is 4111 bytes")
     expect(sorted(path.name for path in cli.folder.iterdir()), ["home"])
 
@@ -144,7 +144,7 @@ def test_the_database_of_another_program(cli):
         result = cli.run(command, *OPERANDS.get(command, []), code=None)
         assert result.code in (64, 69), (command, result.code, result.err)
         # Only these would make a ledger; the others find that there is none.
-        result.says("another program's" if command in MAKERS else "holds no ledger")
+        result.says("another program" if command in MAKERS else "has no store")
     expect(snapshot(cli), before, "the files")
 
 
@@ -273,7 +273,7 @@ def test_a_store_that_is_busy(cli):
         expect(blocker.stdout.readline(), b"locked\n")
         result = cli.run("check", "other", code=69)
         blocker.stdin.close()
-    result.says("nothing was done")
+    result.says("nothing changed")
     expect(cli.run("check", "other").out, "first\n")
 
 

@@ -226,7 +226,7 @@ def test_explain(cli):
     expect_in("The last run failed: no stock.", told("k")[2])
     cli.run("park", "k", "--token", str(claim(cli, "k")), "--error", "no answer")
     expect(told("k")[:2], ("parked", "parked"))
-    for part in ("no answer", "  hapax resolve k --done\n", "  hapax resolve k --retry\n", "2 runs were begun"):
+    for part in ("no answer", "  hapax resolve k --done\n", "  hapax resolve k --retry\n", "2 runs were started"):
         expect_in(part, told("k")[2])
     cli.run("resolve", "k", "--done", "--result", "-", input=b"hello")
     expect(told("k")[:2], ("done", "replay"))

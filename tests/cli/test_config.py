@@ -27,8 +27,9 @@ def settings(schema, prefix=""):
 
 
 def uncommented(text):
-    """The manual with its examples taken over: what begins with # and no blank, or two, is one."""
-    lines, out = text.split("\n"), []
+    """The manual with its examples taken over: what begins with # and no blank, or two, is one, except in the header."""
+    header, _, text = text.partition("\n\n")
+    lines, out = text.split("\n"), [header, ""]
     for line, following in zip(lines, lines[1:] + [""]):
         example = re.match(r"^( *)#(?! \S)(.+)$", line)
         empty = re.match(r"^( *)(\w+): \[\]$", line)

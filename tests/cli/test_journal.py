@@ -135,4 +135,4 @@ def test_bad_input(cli):
     cli.run("journal", "list", code=64).says("missing argument", "usage: hapax journal list JOURNAL")
     cli.run("journal", "list", f"sqlite:{cli.folder / 'absent.db'}", code=69).says("hint: ")
     cli.run("check", "k")
-    cli.run("journal", "reconcile", cli.store, "--store", f"sqlite:{cli.folder / 's.db'}", code=64).says("no journal")
+    cli.run("journal", "reconcile", cli.store, "--store", f"sqlite:{cli.folder / 's.db'}", code=64).says("not a journal")

@@ -105,7 +105,7 @@ def test_nothing_left_is_no_key(cli):
     key(cli, "content", "--include", "i.*.sku", document=b'{"id":1,"i":[]}', code=65).says("leave no value")
     for path in ("*", "**", "/*"):
         key(cli, "content", "--exclude", path, code=64).says("exclude everything")
-    key(cli, "content", "--exclude", "user*", code=64).says("* stands for a whole step")
+    key(cli, "content", "--exclude", "user*", code=64).says("* must be a whole step")
 
 
 def test_text_that_is_not_utf8(cli):
@@ -220,7 +220,7 @@ def test_what_is_not_json_is_refused_with_its_place(cli):
         (b"", "the event has no data"),
         (b" ", "line 1, column 2: the text ended"),
         (b'{"a":1,\n "a":2}', 'line 2, column 2: member "a" occurs twice'),
-        (b'["\\ud800"]', "line 1, column 3: a surrogate without its other half"),
+        (b'["\\ud800"]', "line 1, column 3: an unpaired surrogate"),
         (b'["\xff"]', "line 1, column 3: not UTF-8"),
         (b"[NaN]", "line 1, column 2: NaN is not JSON"),
         (b"[" * 129, "nested deeper than 128 levels"),

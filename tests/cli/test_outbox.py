@@ -27,10 +27,10 @@ def test_init_add_status(cli):
 
 
 def test_without_an_outbox(cli):
-    expect_in("there is no such file", outbox(cli, "status", code=69).err)
+    expect_in("the file or its directory does not exist", outbox(cli, "status", code=69).err)
     sqlite3.connect(cli.folder / "shop.db").execute("CREATE TABLE orders (id)").connection.commit()
     answer = outbox(cli, "status", code=69)
-    expect_in("there is no outbox in this database", answer.err)
+    expect_in("this database has no outbox", answer.err)
     expect_in("hapax outbox init", answer.err)
 
 
@@ -60,8 +60,8 @@ def test_bad_input(cli):
     ]:
         expect_in(complaint, outbox(cli, *arguments, input=b"", code=64).err)
     expect_in("missing option --db", cli.run("outbox", "status", code=64).err)
-    expect_in("lies in the database", cli.run("outbox", "init", "--db", "redis://h", code=69).err)
-    expect_in("nothing is published to 'ftp'", outbox(cli, "relay", "--to", "ftp://h", code=69).err)
+    expect_in("use the database", cli.run("outbox", "init", "--db", "redis://h", code=69).err)
+    expect_in("unknown sink 'ftp'", outbox(cli, "relay", "--to", "ftp://h", code=69).err)
     expect_in("amqp://user:password@host", outbox(cli, "relay", "--to", "amqp://h:x", code=64).err)
     prefix = outbox(cli, "relay", "--to", "redis://h?prefix=p", code=64).err
     expect_in("unknown option 'prefix' in the URL of a Redis sink; known are stream=NAME", prefix)
@@ -143,6 +143,6 @@ def test_an_older_outbox(cli):
         db.execute("ALTER TABLE hapax_outbox_relay DROP COLUMN lease_ms")
         db.execute("UPDATE hapax_outbox_meta SET version = 1")
     for arguments in (["status"], ["relay", "--to", "http://127.0.0.1:1/"], ["add", "-t", "t"]):
-        expect_in("bring it up to date with 'hapax outbox init", outbox(cli, *arguments, code=69).err)
+        expect_in("run 'hapax outbox init", outbox(cli, *arguments, code=69).err)
     expect(outbox(cli, "init").out, "the outbox table was updated: version 2\n")
     expect(outbox(cli, "status", "-o", "json").json["pending"], 1)

@@ -82,7 +82,7 @@ def test_a_target_that_is_not_empty_is_left_alone(cli):
     fill(cli)
     target = f"sqlite:{cli.folder / 'other.db'}"
     cli.run("check", "mine", "--store", target)
-    cli.run("store", "copy", cli.store, target, code=64).says("holds 1 keys", "empty store")
+    cli.run("store", "copy", cli.store, target, code=64).says("has 1 keys", "empty store")
     expect(cli.run("store", "info", target, "-o", "json").json["keys"], 1)
 
 
@@ -203,8 +203,8 @@ def test_part_of_a_copy_is_refused(cli):
         if result.code == 0 and result.fields()["keys"].startswith(("100000 ", "0 ")):
             continue
         expect(result.code, 64, result.err)
-        result.says("part of a copy", "remove it")
-        cli.run("check", "key-1", "--store", target, code=64).says("part of a copy")
+        result.says("part of an unfinished copy", "delete it")
+        cli.run("check", "key-1", "--store", target, code=64).says("part of an unfinished copy")
 
 
 def part_is_there(path):

@@ -230,7 +230,7 @@ static void a_copy_that_was_ended_does_not_open(void **state)
 	assert_int_equal(
 		hapax_store_open(other.url, &other.options, &store, &err), HAPAX_ERR_INVALID);
 	assert_null(store);
-	assert_non_null(strstr(err.message, "part of a copy"));
+	assert_non_null(strstr(err.message, "part of an unfinished copy"));
 	store_case_done(&other);
 }
 

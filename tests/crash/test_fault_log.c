@@ -501,7 +501,7 @@ static void a_second_opener_is_refused(void **state)
 		log_subject.open(
 			sim_disk_io(trial.disk), IMAGE_PATH, &trial.options, &second, &err),
 		HAPAX_ERR_UNAVAILABLE);
-	assert_non_null(strstr(err.message, "in use by pid"));
+	assert_non_null(strstr(err.message, "in use by process"));
 	run_steps(&trial);
 	hapax_store_close(trial.store);
 	assert_int_equal(

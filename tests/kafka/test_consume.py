@@ -259,7 +259,7 @@ def test_a_lost_store_is_warmed_up_by_the_past_of_the_topic(cli):
         consume.until_acknowledged(31 + 35)
         figures = consume.stop()
         expect((figures["warmed"], figures["ok"], figures["duplicates"], figures["dead_letters"]), (30, 5, 30, 0))
-        expect([event["why"] for event in consume.all("warm_up")], ["reading the past of 3 partitions", "30 messages of the past were marked"])
+        expect([event["why"] for event in consume.all("warm_up")], ["reading the past of 3 partitions", "30 past messages marked"])
         expect(set(service.effects.values()), {1})
         expect(kafka.committed("g", "orders"), 31 + 35)
 
@@ -302,10 +302,10 @@ def test_a_warm_up_can_be_stopped_before_its_end(cli):
 def test_wrong_urls_and_options_are_refused(cli):
     ok = ["--to", "http://127.0.0.1:1/"]
     for url, word in [
-        ("kafka://h", "no topic"),
+        ("kafka://h", "missing topic"),
         ("kafka:///t", "no server"),
         ("kafka://u:p@h/t", "sasl.username"),
-        ("kafka://h/", "topic was missing"),
+        ("kafka://h/", "missing topic"),
         ("kafka://h/t?group", "must be group=NAME"),
         ("kafka://h/t?linger.ms", "NAME=VALUE"),
         ("kafka://h/t?enable.auto.commit=true", "hapax commits offsets of finished messages"),
@@ -399,7 +399,7 @@ def test_a_late_command_is_stopped_and_that_is_ambiguous(cli):
         consume.until_acknowledged(1)
         figures = consume.stop()
         expect((figures["ambiguous"], figures["dead_letters"]), (2, 1))
-        expect_in("too long", kafka.read("orders.dead", 1)[0][2]["hapax-dead-error"])
+        expect_in("exceeded its time", kafka.read("orders.dead", 1)[0][2]["hapax-dead-error"])
 
 
 def test_a_member_whose_handlers_are_slow_does_not_hold_up_its_group(cli):

@@ -295,7 +295,7 @@ static void a_row_that_is_never_confirmed_stops_nobody(void **state)
 		outbox_case_number(c, "SELECT state FROM {}hapax_outbox WHERE id = '1'"), 2);
 	outbox_case_text(
 		c, "SELECT error FROM {}hapax_outbox WHERE id = '1'", error, sizeof(error));
-	assert_string_equal(error, "it was not confirmed in time, and later ones were");
+	assert_string_equal(error, "the sink did not confirm it in time, but confirmed later ones");
 }
 
 static int stop_when_one_is_parked(void *context)

@@ -89,8 +89,8 @@ static void rows_that_are_no_events_are_parked(void **state)
 	outbox_case_add(c, "t", "k", "good", "x");
 	drain_without_outage(c);
 	check_parked(c, "large", "its payload is larger than 16 MiB; store it elsewhere");
-	check_parked(c, "topic", "its topic is empty, or longer than 255 bytes");
-	check_parked(c, "empty", "its topic is empty, or longer than 255 bytes");
+	check_parked(c, "topic", "its topic must be 1 to 255 bytes long");
+	check_parked(c, "empty", "its topic must be 1 to 255 bytes long");
 	assert_int_equal(sunk.count, 1);
 	assert_int_equal(memory_log_find(&sunk, "good", NULL), 1);
 }

@@ -210,7 +210,7 @@ static void what_cannot_be_published_is_parked_with_the_reason(void **state)
 		outbox_case_number(
 			&c.outbox, "SELECT count(*) FROM {}hapax_outbox WHERE state = 1"),
 		GOOD);
-	check_bad(&c, "headers", "its headers are no JSON object");
+	check_bad(&c, "headers", "its headers must be a JSON object");
 	for (size_t i = 0; i < broker->bad_count; i++)
 		check_bad(&c, broker->bad[i].id, broker->bad[i].reason);
 	/* Who stands behind one waits; nothing is lost. */

@@ -63,9 +63,9 @@ int main(void)
 		"2mb",          NULL,
 	};
 	static const struct sink_bad bad[] = {
-		{"unroutable", "nowhere", 1, "there is no such stream"},
+		{"unroutable", "nowhere", 1, "the stream does not exist"},
 		{"large", "parking", 3000000,
-		 "its payload has 3000000 bytes, and Redis takes 2097152"},
+		 "its payload is too large: 3000000 bytes, limit of Redis 2097152"},
 		{"type", "text", 1, "WRONGTYPE"},
 	};
 	static const struct sink_broker broker = {

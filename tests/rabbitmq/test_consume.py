@@ -228,11 +228,11 @@ def test_duplicates_can_be_diverted(cli):
 def test_wrong_urls_are_refused(cli):
     ok = ["--to", "http://127.0.0.1:1/"]
     for url, word in [
-        ("amqp://h", "named no queue"),
-        ("amqp://h/", "named no queue"),
-        ("amqp://h/v/", "named no queue"),
+        ("amqp://h", "missing queue"),
+        ("amqp://h/", "missing queue"),
+        ("amqp://h/v/", "missing queue"),
         ("amqp:///q", "host or port"),
-        ("amqp://h/%zz", "not a name"),
+        ("amqp://h/%zz", "invalid queue"),
         ("amqp://h/q?prefetch=0", "must be prefetch=1..10000"),
         ("amqp://h/q?prefetch=99999", "must be prefetch=1..10000"),
         ("amqp://h/q?size_max=x", "bytes"),
@@ -284,7 +284,7 @@ def test_a_queue_that_is_back_at_once_is_consumed(cli):
         queue.declare(queue.name, classic)
         queue.fill(numbers(3))
         consume.until_acknowledged(5)
-        expect_in("cancelled the consumer", consume.all("source_failed")[0]["why"])
+        expect_in("canceled the consumer", consume.all("source_failed")[0]["why"])
         expect(consume.stop()["ok"], 3)
 
 

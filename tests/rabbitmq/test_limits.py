@@ -101,7 +101,7 @@ def test_a_broker_that_says_what_it_may_not(cli):
         consume.until_acknowledged(4)
         figures = consume.stop()
         expect((figures["ok"], len(service.effects)), (4, 4))
-        expect_in("more of a message than it had announced", consume.all("source_failed")[0]["why"])
+        expect_in("more data for a message than announced", consume.all("source_failed")[0]["why"])
 
 
 def test_what_does_not_fit_comes_again_when_there_is_room(cli):
@@ -162,7 +162,7 @@ def test_a_broker_that_takes_nothing_is_waited_for(cli):
         # Short of memory: letters wait, and go when there is some.
         proxy.tell(BLOCKED, short("low on memory"))
         consume.until(lambda _: consume.all("source_failed"), "it is told")
-        expect_in("short of memory", consume.all("source_failed")[0]["why"])
+        expect_in("low on memory", consume.all("source_failed")[0]["why"])
         fill(1)
         is_asked(2)
         expect(consume.figures()["acknowledged"], 1)
@@ -205,7 +205,7 @@ def test_an_alarm_of_the_broker_is_noticed(cli):
         try:
             consume = Consume(cli, "--from", queue.url(), "--to", service.url)
             consume.until(lambda _: consume.all("source_failed"), "it is told")
-            expect_in("short of memory", consume.all("source_failed")[0]["why"])
+            expect_in("low on memory", consume.all("source_failed")[0]["why"])
         finally:
             set_watermark("absolute 1GB")
         consume.until(lambda f: f.get("lag") == 0 and f.get("in_hand") == 0, "all is done")

@@ -123,7 +123,8 @@ static void an_exchange_that_is_not_there_parks(void **state)
 	sink_case_relay(&c, &options);
 	outbox_case_text(
 		&c.outbox, "SELECT state || error FROM {}hapax_outbox", text, sizeof(text));
-	assert_non_null(strstr(text, "2RabbitMQ refused it: NOT_FOUND - no exchange 'absent'"));
+	assert_non_null(
+		strstr(text, "2RabbitMQ rejected the event: NOT_FOUND - no exchange 'absent'"));
 	sink_case_end(&c);
 }
 
@@ -168,8 +169,8 @@ int main(void)
 		cmocka_unit_test(the_example_ships_each_order_once),
 	};
 	static const struct sink_bad bad[] = {
-		{"unroutable", "nowhere", 1, "no queue wanted it"},
-		{"large", "parking", 13000000, "RabbitMQ refused it: PRECONDITION_FAILED"},
+		{"unroutable", "nowhere", 1, "no queue is bound"},
+		{"large", "parking", 13000000, "RabbitMQ rejected the event: PRECONDITION_FAILED"},
 	};
 	static const struct sink_broker broker = {
 		.name = "RabbitMQ",

@@ -125,7 +125,7 @@ def test_a_transaction_has_a_share(cli):
     with confined(cli, *OFF) as daemon, Wire(door(daemon)) as wire, Wire(door(daemon)) as other:
         expect(wire.ask("MULTI"), b"+OK\r\n")
         replies = {wire.ask("SET", "k", b"x" * 100000) for _ in range(30)}
-        expect(replies, {b"+QUEUED\r\n", b"-OOM no memory for the transaction\r\n"})
+        expect(replies, {b"+QUEUED\r\n", b"-OOM not enough memory for the transaction\r\n"})
         expect(other.ask("SET", "other", "1"), b"+OK\r\n")
         expect(wire.ask("EXEC")[:10], b"-EXECABORT")
         expect(wire.ask("GET", "k"), b"$-1\r\n")

@@ -150,7 +150,7 @@ def test_release_park_resolve(cli):
         expect(call("POST", "/release", {"key": "a", "token": token, "error": "no luck"}).json["outcome"], "applied")
         expect(call.claim("a")["attempt"], 2)
         token = call.claim("b")["token"]
-        call("POST", "/resolve", {"key": "b", "as": "retry"}).is_problem(409, "lease has not ended")
+        call("POST", "/resolve", {"key": "b", "as": "retry"}).is_problem(409, "lease has not lapsed")
         expect(call("POST", "/park", {"key": "b", "token": token, "error": "timeout"}).json["outcome"], "applied")
         parked = call("GET", "/keys?state=parked").json
         expect([record["key"] for record in parked["keys"]], ["b"])
@@ -248,8 +248,8 @@ def test_listing_in_pages(cli):
         expect(set(found), names)
         expect(call("GET", "/keys?state=failed").json, {"keys": [], "cursor": None})
         cursor = call("GET", "/keys?limit=10").json["cursor"]
-        call("GET", f"/keys?limit=10&group=orders&cursor={cursor}").is_problem(400, "begin again")
-        call("GET", f"/keys?cursor={cursor[:-1]}0{cursor[-1]}").is_problem(400, "begin again")
+        call("GET", f"/keys?limit=10&group=orders&cursor={cursor}").is_problem(400, "start again")
+        call("GET", f"/keys?cursor={cursor[:-1]}0{cursor[-1]}").is_problem(400, "start again")
         call("GET", "/keys?cursor=zz").is_problem(400, "cursor")
         record = call("GET", "/keys?prefix=order-000&whole=true").json["keys"][0]
         expect(record["result"], None)
@@ -480,7 +480,7 @@ def test_commands_with_a_server(cli):
         # By variables; and what is wrong.
         named = {"HAPAX_SERVER": url, "HAPAX_AUTH_FILE": str(reader), "HAPAX_STORE": None}
         expect(cli.run("lookup", "b", "--scope", "t/g", "-o", "json", env=named).json["state"], "done")
-        cli.run("check", "c", env=named, code=None).says("without a token")
+        cli.run("check", "c", env=named, code=None).says("without an API token")
         cli.run("keys", "--server", url, code=None).says("401", "token")
         cli.run("keys", *there, "--store", "memory:", code=64).says("cannot use --store together with --server")
         cli.run("keys", "--server", "localhost:8099", code=64).says("is not the URL of a daemon", "http://HOST:8099")
@@ -575,7 +575,7 @@ BAD_BODIES = (
     (b'{"key":"a","ttl_ms":"1h"}', 400, "whole number"),
     (b'{"key":"a","on_lapse":"explode"}', 400, "one of retry, park"),
     (b'{"key":"a","fingerprint":"12"}', 400, "64 digits"),
-    (b'{"key":"a","attempt_id":"' + b"0" * 32 + b'"}', 400, "not well formed"),
+    (b'{"key":"a","attempt_id":"' + b"0" * 32 + b'"}', 400, "malformed"),
     (b"[" * 200 + b"]" * 200, 413, "deep"),
 )
 

@@ -90,7 +90,7 @@ def test_whoever_loses_a_token_loses_the_stream(cli):
 def test_no_more_listeners_than_there_is_room_for(cli):
     with api(cli) as (daemon, call):
         clients = [Listener(call) for _ in range(100)]
-        call("GET", "/events").is_problem(503, "too many listen")
+        call("GET", "/events").is_problem(503, "too many clients are already listening")
         clients.pop().close()
         late = []
 

@@ -483,7 +483,7 @@ def test_claims(cli):
             expect(wire.ask(*words), b"-ERR syntax error\r\n", f"{words}")
         assert wire.ask("HAPAX.CLAIM", "x", "FINGERPRINT", "abc").startswith(b"-ERR a fingerprint")
         assert wire.ask("HAPAX.COMPLETE", "x", "0").startswith(b"-ERR a token")
-        expect(wire.ask("HAPAX.RESOLVE", "absent", "RETRY"), b"-ERR there is no such record\r\n")
+        expect(wire.ask("HAPAX.RESOLVE", "absent", "RETRY"), b"-ERR no such record\r\n")
 
 
 def test_settings_of_a_scope(cli):
@@ -623,7 +623,7 @@ def test_scripts_of_locks(cli):
     with real_redis(cli) as reference, serve(cli, None, *OFF) as daemon:
         with Wire(door(daemon)) as mine, Wire(reference) as theirs:
             compare(replies_of(mine, commands), replies_of(theirs, commands), "scripts")
-            assert mine.ask("EVAL", "return 1", 0).startswith(b"-ERR this script is not known")
+            assert mine.ask("EVAL", "return 1", 0).startswith(b"-ERR unknown script")
             mine.ask("SET", "k", "v")
             expect(mine.ask("DELEX", "k", "IFEQ", "w"), b":0\r\n")
             expect(mine.ask("DELEX", "k", "IFEQ", "v"), b":1\r\n")

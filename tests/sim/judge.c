@@ -156,7 +156,7 @@ static void claimed(
 			fail(world, "I3", key, op, "parked, without a park");
 		return;
 	case HAPAX_OUTCOME_SKIPPED: return;
-	default: fail(world, "I13", key, op, "no answer to a claim");
+	default: fail(world, "I13", key, op, "the store did not answer a claim");
 	}
 }
 

@@ -517,14 +517,14 @@ static void what_has_no_transaction_is_refused(void **state)
 	const char *const exec[] = {"true", NULL};
 
 	(void)state;
-	expect_refusal(url, &options, HAPAX_ERR_INVALID, "on threads");
+	expect_refusal(url, &options, HAPAX_ERR_INVALID, "consumer's threads");
 	options = options_of(0);
 	options.on_duplicate = HAPAX_ON_DUPLICATE_TAG;
-	expect_refusal(url, &options, HAPAX_ERR_INVALID, "a duplicate");
+	expect_refusal(url, &options, HAPAX_ERR_INVALID, "on_duplicate");
 	options = options_of(0);
 	options.row_count = 0;
 	options.exec = exec;
-	expect_refusal(url, &options, HAPAX_ERR_INVALID, "for functions");
+	expect_refusal(url, &options, HAPAX_ERR_INVALID, "need functions");
 	options = options_of(0);
 	expect_refusal("memory:", &options, HAPAX_ERR_UNSUPPORTED, "postgres://");
 	postgres_case_query(conn, "DROP TABLE ledger.hapax_offset");

@@ -223,18 +223,18 @@ def test_duplicates_can_be_diverted(cli):
 def test_wrong_urls_are_refused(cli):
     ok = ["--to", "http://127.0.0.1:1/"]
     for url, word in [
-        ("redis://h", "named no stream"),
-        ("redis://h/", "named no stream"),
-        ("redis://h/%zz", "not a name"),
+        ("redis://h", "missing stream"),
+        ("redis://h/", "missing stream"),
+        ("redis://h/%zz", "invalid stream"),
         ("redis://h/s?group=", "must be group=NAME"),
         ("redis://h/s?min_idle=1ms", "min_idle"),
         ("redis://h/s?start=middle", "earliest|latest"),
         ("redis://h/s?prefetch=0", "prefetch"),
         ("redis://h/s?size_max=1G", "size_max"),
         ("redis://h/s?nonsense=1", "nonsense"),
-        ("redis://h/s?prefix=p", "unknown option 'prefix' in the URL of a Redis source; known are stream=NAME"),
+        ("redis://h/s?prefix=p", "unknown option 'prefix' in the URL of a Redis source; use stream=NAME"),
         ("redis://h/s?ca=/c", "option 'ca' in the URL of a Redis source needs TLS"),
-        ("redis+unix:/x?group=g", "named no stream"),
+        ("redis+unix:/x?group=g", "missing stream"),
     ]:
         cli.run("consume", "--from", url, *ok, code=64).says(word)
     secret = cli.run("consume", "--from", "redis://u:hush@h/s?nonsense=1", *ok, code=64)

@@ -112,7 +112,7 @@ static const struct {
 	{"proxy: {routes: [{credential: 'header:X_User'}]}\n",
 	 "h.yaml:1:31: credential: 'header:X_User' may only have letters"},
 	{"proxy: {routes: [{path: /a/..%2fb}]}\n",
-	 "h.yaml:1:25: path: '/a/..%2fb' cannot be a route: the path has '.' or '..'"},
+	 "h.yaml:1:25: path: '/a/..%2fb' cannot be a route: the path has a segment '.' or '..'"},
 	{"gateway: {routes: [{path: /a/%00}]}\n",
 	 "h.yaml:1:27: path: '/a/%00' cannot be a route: the path has a control character"},
 	{"proxy: {routes: [{credential: cookie}]}\n",

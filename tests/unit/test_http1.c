@@ -441,7 +441,8 @@ static void errors_name_the_field(void **state)
 	(void)state;
 	begin(&reading, USUAL, HX_HTTP1_SERVER);
 	(void)feed(&reading, text, sizeof(text) - 1);
-	assert_string_equal(reading.message, "byte 41, field 'Content-Length': it is not a number");
+	assert_string_equal(
+		reading.message, "byte 41, header 'Content-Length': it is not a number");
 }
 
 int main(void)

@@ -116,8 +116,7 @@ static void numbers_and_fields_that_were_read_are_written(void **state)
 	hx_http1_write_read_field(&writer, &reserved);
 	assert_int_equal(hx_http1_write_end(&writer, &err), HAPAX_ERR_INVALID);
 	assert_string_equal(
-		err.message,
-		"field 'Content-LENGTH' was not written: it is written by the codec only");
+		err.message, "could not write header 'Content-LENGTH': only the codec writes it");
 	hx_buf_done(&out);
 }
 
@@ -127,7 +126,7 @@ struct bad_field {
 	const char *message;
 };
 
-#define NOT_WRITTEN(name, why) "field '" name "' was not written: " why
+#define NOT_WRITTEN(name, why) "could not write header '" name "': " why
 
 static void what_breaks_a_message_is_not_written(void **state)
 {
@@ -149,11 +148,11 @@ static void what_breaks_a_message_is_not_written(void **state)
 		{HX_BYTES_LIT("a:"), HX_BYTES_LIT("a"),
 		 NOT_WRITTEN("a:", "it is not a valid header name")},
 		{HX_BYTES_LIT("Content-Length"), HX_BYTES_LIT("5"),
-		 NOT_WRITTEN("Content-Length", "it is written by the codec only")},
+		 NOT_WRITTEN("Content-Length", "only the codec writes it")},
 		{HX_BYTES_LIT("TRANSFER-encoding"), HX_BYTES_LIT("chunked"),
-		 NOT_WRITTEN("TRANSFER-encoding", "it is written by the codec only")},
+		 NOT_WRITTEN("TRANSFER-encoding", "only the codec writes it")},
 		{HX_BYTES_LIT("connection"), HX_BYTES_LIT("close"),
-		 NOT_WRITTEN("connection", "it is written by the codec only")},
+		 NOT_WRITTEN("connection", "only the codec writes it")},
 	};
 	struct hx_http1_writer writer;
 	struct hapax_buf out;
@@ -228,8 +227,7 @@ static void a_full_buffer_keeps_what_it_had(void **state)
 	hx_http1_write_response(&writer, &out, 200);
 	hx_http1_write_field(&writer, HX_BYTES_LIT("Content-Type"), HX_BYTES_LIT("text/plain"));
 	assert_int_equal(hx_http1_write_end(&writer, &err), HAPAX_ERR_LIMIT);
-	assert_string_equal(
-		err.message, "field 'Content-Type' was not written: there was no room for it");
+	assert_string_equal(err.message, "could not write header 'Content-Type': not enough space");
 	assert_int_equal(out.size, 0);
 	hx_buf_done(&out);
 }

@@ -109,7 +109,7 @@ static void what_is_refused(void **state)
 	} kinds[] = {
 		{dots, sizeof(dots) / sizeof(dots[0]), "'..'"},
 		{controls, sizeof(controls) / sizeof(controls[0]), "control"},
-		{overlong, sizeof(overlong) / sizeof(overlong[0]), "too many bytes"},
+		{overlong, sizeof(overlong) / sizeof(overlong[0]), "overlong encoding"},
 		{percents, sizeof(percents) / sizeof(percents[0]), "percent sign"},
 	};
 

@@ -252,7 +252,7 @@ static void too_many_names_are_a_limit(void **state)
 	while (status == HAPAX_OK)
 		status = hx_json_next(&json, &token, &err);
 	assert_int_equal(status, HAPAX_ERR_LIMIT);
-	assert_string_equal(err.message, "line 1, column 13: more than 2 member names at once");
+	assert_string_equal(err.message, "line 1, column 13: too many member names: limit 2");
 }
 
 static void nesting_is_a_limit(void **state)

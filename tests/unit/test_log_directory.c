@@ -29,11 +29,11 @@ static void second_opener_is_told_who_owns_it(void **state)
 	struct hapax_error err = {0};
 	char pid[32];
 
-	snprintf(pid, sizeof(pid), "in use by pid %ld", (long)getpid());
+	snprintf(pid, sizeof(pid), "in use by process %ld", (long)getpid());
 	assert_int_equal(
 		hapax_store_open(c->url, &c->options, &second, &err), HAPAX_ERR_UNAVAILABLE);
 	assert_non_null(strstr(err.message, pid));
-	assert_non_null(strstr(err.message, "one process at a time"));
+	assert_non_null(strstr(err.message, "a file: store has one owner"));
 	assert_null(second);
 	/* The owner is not disturbed, and a later opener is welcome. */
 	assert_int_equal(log_case_check(c, "k"), HAPAX_OUTCOME_ACQUIRED);

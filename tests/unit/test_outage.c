@@ -401,7 +401,7 @@ static void store_in_use_is_no_journal(void **state)
 	c.options.journal = c.shared.store;
 	assert_int_equal(
 		hapax_outage_guard(&c.held.base, &c.options, &store, &err), HAPAX_ERR_INVALID);
-	assert_non_null(strstr(err.message, "no journal"));
+	assert_non_null(strstr(err.message, "not a journal"));
 	outage_case_end(&c);
 }
 

@@ -115,8 +115,11 @@ static void what_is_wrong_is_said(void **state)
 	snprintf(url, sizeof(url), "postgres://app:right@127.0.0.1:%s/nowhere", port);
 	must_refuse(url, HAPAX_ERR_UNAVAILABLE, "createdb");
 	must_refuse(
-		"postgres://127.0.0.1:1/postgres", HAPAX_ERR_UNAVAILABLE, "is the server running");
-	must_refuse("postgres:///x?host=/nowhere", HAPAX_ERR_UNAVAILABLE, "is the server running");
+		"postgres://127.0.0.1:1/postgres", HAPAX_ERR_UNAVAILABLE,
+		"check that the server is running");
+	must_refuse(
+		"postgres:///x?host=/nowhere", HAPAX_ERR_UNAVAILABLE,
+		"check that the server is running");
 	PQfinish(conn);
 }
 
@@ -148,7 +151,7 @@ static void versions_are_checked(void **state)
 		postgres_case_number(conn, "SELECT version FROM \"odd \"\"name\".hapax_meta"), 99);
 	/* What is not a version at all is left alone, too. */
 	postgres_case_query(conn, "UPDATE \"odd \"\"name\".hapax_meta SET version = -1");
-	must_refuse(url, HAPAX_ERR_UNSUPPORTED, "changed by others");
+	must_refuse(url, HAPAX_ERR_UNSUPPORTED, "changed by another program");
 	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_ERR_UNSUPPORTED);
 	PQfinish(conn);
 }
@@ -248,7 +251,7 @@ static void guarantee_follows_from_settings(void **state)
 		{{.syncs = true, .writes_whole_pages = true, .commit = "on"}, false, "UNLOGGED"},
 		{{true, true, true, true, "on"}, true, "a standby has synced"},
 		{{true, true, true, true, "remote_apply"}, true, "a standby has synced"},
-		{{true, true, true, true, "remote_write"}, true, "unless the standby's machine"},
+		{{true, true, true, true, "remote_write"}, true, "unless the host of the standby"},
 		{{true, true, true, true, "local"}, true, "synchronous_commit = local"},
 		{{true, true, true, true, "off"}, false, "synchronous_commit = off"},
 	};
@@ -318,7 +321,7 @@ static void durable_is_refused_where_it_is_not(void **state)
 	set_server(conn, "full_page_writes", "on");
 	set_server(conn, "fsync", "off");
 	expect_guarantee(url, "fsync = off", false);
-	must_refuse(durable, HAPAX_ERR_UNSUPPORTED, "leave out ?require=durable");
+	must_refuse(durable, HAPAX_ERR_UNSUPPORTED, "remove ?require=durable");
 	set_server(conn, "fsync", "on");
 	postgres_case_query(conn, "ALTER TABLE lasting.hapax_record_3 SET UNLOGGED");
 	expect_guarantee(url, "UNLOGGED", false);
@@ -330,7 +333,7 @@ static void durable_is_refused_where_it_is_not(void **state)
 
 static void expect_joined(PGconn *conn, const char *setting, const char *part)
 {
-	static const char head[] = "once your transaction has committed: ";
+	static const char head[] = "after your transaction has committed: ";
 	struct hapax_store *store;
 	char text[256];
 
@@ -351,7 +354,7 @@ static void joined_guarantee_is_that_of_the_commit(void **state)
 	(void)state;
 	trade_case_begin(conn);
 	expect_joined(conn, "on", "answers survive a power cut; a failover may lose");
-	expect_joined(conn, "off", "may lose the last of them (synchronous_commit = off)");
+	expect_joined(conn, "off", "may lose the latest answers (synchronous_commit = off)");
 	expect_joined(conn, "local", "answers survive a power cut; a failover may lose");
 	postgres_case_query(conn, "ALTER TABLE ledger.hapax_record_3 SET UNLOGGED");
 	expect_joined(conn, "on", "UNLOGGED");

@@ -256,7 +256,7 @@ static void what_a_handler_returns_is_checked(void **state)
 		hapax_process(processor, &request, nonsense, NULL, &answer, buf, &err),
 		HAPAX_ERR_HANDLER);
 	assert_int_equal(answer.run_outcome, HAPAX_RUN_AMBIGUOUS);
-	assert_non_null(strstr(err.message, "no known outcome"));
+	assert_non_null(strstr(err.message, "unknown outcome"));
 	/* The work was done; that its headers cannot be kept does not undo it. */
 	assert_int_equal(
 		hapax_process(processor, &request, too_many_headers, NULL, &answer, buf, &err),
@@ -435,12 +435,12 @@ static void what_is_not_stored_is_reported(void **state)
 {
 	(void)state;
 	expect_unstored(
-		lose_store, HAPAX_ERR_LIMIT, HAPAX_ERR_LIMIT, "its result could not be kept");
+		lose_store, HAPAX_ERR_LIMIT, HAPAX_ERR_LIMIT, "its result could not be stored");
 	expect_unstored(NULL, HAPAX_ERR_UNAVAILABLE, HAPAX_ERR_UNAVAILABLE, "nothing ran");
 	expect_unstored(NULL, HAPAX_ERR_UNCERTAIN, HAPAX_ERR_UNCERTAIN, "may be claimed");
 	expect_unstored(lose_key, HAPAX_OK, HAPAX_ERR_FENCED, "its claim was lost");
 	expect_unstored(
-		lose_store, HAPAX_ERR_UNCERTAIN, HAPAX_ERR_UNCERTAIN, "nobody knows whether");
+		lose_store, HAPAX_ERR_UNCERTAIN, HAPAX_ERR_UNCERTAIN, "it is unknown whether");
 }
 
 static enum hapax_run_outcome write_much(struct hapax_work *work, void *context)

@@ -250,18 +250,17 @@ static void what_prometheus_refuses_is_not_written(void **state)
 		bad_fn *write;
 		const char *message;
 	} cases[] = {
-		{bad_family, "metric '9x' was not written: it is no name of a family"},
+		{bad_family, "could not write metric '9x': it is not a valid name of a metric"},
 		{bad_suffix,
-		 "metric 'x_total' was not written: it has a suffix that is added here"},
-		{bad_unit, "metric 'x_kiloseconds' was not written: it does not end with its unit"},
-		{bad_label, "metric 'a-b' was not written: it is no name of a label"},
-		{reserved_label, "metric 'le' was not written: it is no name of a label"},
-		{label_twice, "metric 'a' was not written: the label occurs twice"},
-		{no_family, "metric '' was not written: a sample came before its family"},
-		{other_kind, "metric 'x' was not written: its samples are of another kind"},
-		{negative_counter, "metric 'x' was not written: a counter is a number from 0 on"},
-		{falling_bounds,
-		 "metric 'x' was not written: the bounds of its buckets do not rise"},
+		 "could not write metric 'x_total': it has a suffix that is added automatically"},
+		{bad_unit, "could not write metric 'x_kiloseconds': it does not end with its unit"},
+		{bad_label, "could not write metric 'a-b': it is not a valid name of a label"},
+		{reserved_label, "could not write metric 'le': it is not a valid name of a label"},
+		{label_twice, "could not write metric 'a': the label occurs twice"},
+		{no_family, "could not write metric '': a sample precedes its family"},
+		{other_kind, "could not write metric 'x': its samples are of another kind"},
+		{negative_counter, "could not write metric 'x': a counter must not be negative"},
+		{falling_bounds, "could not write metric 'x': the bounds of its buckets must rise"},
 	};
 	struct hapax_buf out;
 
@@ -291,7 +290,7 @@ static void a_full_buffer_keeps_what_it_had(void **state)
 	hx_buf_init(&out, 300);
 	assert_int_equal(write_all(&out, HX_PROMTEXT_PLAIN, &err), HAPAX_ERR_LIMIT);
 	assert_string_equal(
-		err.message, "metric 'hapax_decisions' was not written: there was no room");
+		err.message, "could not write metric 'hapax_decisions': not enough memory");
 	assert_int_equal(out.size, 0);
 	hx_buf_done(&out);
 }

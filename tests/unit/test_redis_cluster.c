@@ -788,8 +788,8 @@ static void dead_master_is_replaced(void **state)
 	char text[256];
 
 	hapax_store_guarantee(scene->store, text, sizeof(text));
-	assert_non_null(strstr(text, "a failover may lose what was not yet replicated"));
-	assert_non_null(strstr(text, "tokens go on by the new master's clock"));
+	assert_non_null(strstr(text, "a failover may lose answers that are not yet replicated"));
+	assert_non_null(strstr(text, "tokens continue by the clock of the new master"));
 	for (int i = 0; i < 2 * MASTERS; i++)
 		redis_cluster_tell(&cluster, i, "config set cluster-node-timeout 2000");
 	kept.count = unknown.count = scale_count(HELD_MAX, 80);

@@ -144,8 +144,8 @@ static void guarantee_follows_from_settings(void **state)
 	assert_true(hx_redis_guarantee(&server, text));
 	server.replica_count = 1;
 	assert_true(hx_redis_guarantee(&server, text));
-	assert_non_null(strstr(text, "a failover may lose what was not yet replicated"));
-	assert_non_null(strstr(text, "tokens go on by the new master's clock"));
+	assert_non_null(strstr(text, "a failover may lose answers that are not yet replicated"));
+	assert_non_null(strstr(text, "tokens continue by the clock of the new master"));
 	server.skips_sync = true;
 	assert_false(hx_redis_guarantee(&server, text));
 	server.skips_sync = false;

@@ -267,7 +267,7 @@ static void unsaved_server_forgets(void **state)
 	redis_server_start(&server);
 	store = open_store(&server);
 	guarantee_says(
-		store, "nothing survives a restart of the server unless it saves before", false);
+		store, "nothing survives a restart of the server unless it saves first", false);
 	assert_int_equal(run_until_certain(store, &held), HAPAX_OK);
 	token = held.token;
 	load = load_begin(store, true);

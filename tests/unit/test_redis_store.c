@@ -566,7 +566,7 @@ static void replica_is_not_written(void **state)
 	assert_int_equal(run(store, &op), HAPAX_ERR_UNAVAILABLE);
 	assert_int_equal(
 		hapax_store_open(scene->url, &options, &other, &err), HAPAX_ERR_UNAVAILABLE);
-	assert_non_null(strstr(err.message, "give the address of its master"));
+	assert_non_null(strstr(err.message, "use the address of its master"));
 	assert_true(say("REPLICAOF NO ONE"));
 	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
 	assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
@@ -668,7 +668,7 @@ static void foreign_data_is_refused(void **state)
 	assert_int_equal(run(scene->sound, &op), HAPAX_ERR_CORRUPT);
 	(void)snprintf(command, sizeof(command), "HSET %s:meta version 2", prefix);
 	assert_true(say(command));
-	refused("", HAPAX_ERR_UNSUPPORTED, "use a newer one");
+	refused("", HAPAX_ERR_UNSUPPORTED, "use a newer hapax");
 	(void)snprintf(command, sizeof(command), "HSET %s:meta version x", prefix);
 	assert_true(say(command));
 	refused("", HAPAX_ERR_CORRUPT, "?prefix=NAME");

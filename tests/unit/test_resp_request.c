@@ -194,7 +194,7 @@ static void no_memory_is_said(void **state)
 		hx_alloc_fail_at(nth, 0);
 		assert_int_equal(read_text(&request, "PING\r\n", &defaults), HX_RESP_BAD);
 		hx_alloc_fail_at(0, 0);
-		assert_string_equal(request.error, "out of memory");
+		assert_string_equal(request.error, "not enough memory");
 		hx_resp_request_done(&request);
 	}
 	assert_int_equal(read_text(&request, "PING\r\n", &defaults), HX_RESP_DONE);

@@ -166,7 +166,7 @@ static void a_reply_that_is_too_large(void **state)
 	assert_false(c.session.is_closing);
 	assert_int_equal(hx_buf_append_byte(&c.out, '\0'), HAPAX_OK);
 	assert_string_equal(
-		c.out.data, "+OK\r\n-OOM the reply is too large; ask for fewer keys\r\n:2000\r\n");
+		c.out.data, "+OK\r\n-OOM the reply is too large; request fewer keys\r\n:2000\r\n");
 	hx_buf_done(&bytes);
 }
 
@@ -492,7 +492,7 @@ static void a_walk_without_room(void **state)
 	hx_buf_init(&c.out, 512);
 	for (size_t i = 0; i < 2; i++)
 		expect(i == 0 ? "SCAN 0\r\n" : "DBSIZE\r\n",
-		       "-OOM the reply is too large; ask for fewer keys\r\n");
+		       "-OOM the reply is too large; request fewer keys\r\n");
 	assert_false(hx_resp_session_has_job(&c.session));
 }
 

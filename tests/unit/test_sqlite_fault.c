@@ -545,7 +545,7 @@ static void a_failed_sync_latches(void **state)
 		assert_int_equal(case_run(&c, &op), HAPAX_ERR_FAILED);
 	}
 	assert_int_equal(hapax_store_stats(c.store, &stats, NULL, NULL, &err), HAPAX_ERR_FAILED);
-	assert_non_null(strstr(err.message, "opened anew"));
+	assert_non_null(strstr(err.message, "reopen it"));
 	assert_int_equal(hapax_store_sweep(c.store, &sweep, &err), HAPAX_ERR_FAILED);
 	assert_int_equal(
 		hapax_store_scan(c.store, NULL, &cursor, ignore, NULL, &err), HAPAX_ERR_FAILED);

@@ -102,7 +102,7 @@ static void says_what_it_can(void **state)
 
 static void expect_said(sqlite3 *db, const char *pragmas, const char *part)
 {
-	static const char head[] = "once your transaction has committed: ";
+	static const char head[] = "after your transaction has committed: ";
 	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
 	struct hapax_store *store = NULL;
 	struct hapax_error err = {0};
@@ -125,12 +125,12 @@ static void guarantee_is_that_of_the_commit(void **state)
 
 	expect_said(
 		j->db, "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL",
-		"unless it comes at once");
+		"unless it happens immediately");
 	expect_said(j->db, "PRAGMA synchronous = EXTRA", ": answers survive a power cut");
 	expect_said(j->db, "PRAGMA synchronous = NORMAL", "may damage the database");
 	expect_said(
 		j->db, "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL",
-		"may lose the last of them");
+		"may lose the latest answers");
 	expect_said(j->db, "PRAGMA synchronous = FULL", ": answers survive a power cut");
 	expect_said(j->db, "PRAGMA synchronous = OFF", "may damage the database");
 	assert_int_equal(sqlite3_open(":memory:", &memory), SQLITE_OK);

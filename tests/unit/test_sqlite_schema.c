@@ -273,11 +273,11 @@ static void a_newer_ledger_is_refused(void **state)
 	hapax_store_close(c->store);
 	c->store = NULL;
 	sql(c, "UPDATE hapax_meta SET version = 99");
-	must_stay_untouched(c, HAPAX_ERR_UNSUPPORTED, "ledger version 99");
+	must_stay_untouched(c, HAPAX_ERR_UNSUPPORTED, "store version 99");
 	must_stay_untouched(c, HAPAX_ERR_UNSUPPORTED, "up to 1");
 	/* Also when the newer one has left a log behind. */
 	sql(c, "PRAGMA journal_mode = DELETE");
-	must_stay_untouched(c, HAPAX_ERR_UNSUPPORTED, "ledger version 99");
+	must_stay_untouched(c, HAPAX_ERR_UNSUPPORTED, "store version 99");
 }
 
 /* I16, I11: migrated by a newer hapax while we have it open: nothing more is written. */
@@ -305,10 +305,10 @@ static void another_programs_database_is_refused(void **state)
 
 	sql(c,
 	    "CREATE TABLE customers (id INTEGER PRIMARY KEY, name TEXT); INSERT INTO customers VALUES (1, 'x')");
-	must_stay_untouched(c, HAPAX_ERR_INVALID, "another program's database");
+	must_stay_untouched(c, HAPAX_ERR_INVALID, "the database of another program");
 	/* Marked by its owner, though it has no tables yet. */
 	sql(c, "DROP TABLE customers; PRAGMA application_id = 1234");
-	must_stay_untouched(c, HAPAX_ERR_INVALID, "another program's database");
+	must_stay_untouched(c, HAPAX_ERR_INVALID, "the database of another program");
 }
 
 /* A write-ahead log that its owner left behind is the owner's to check in. */
@@ -340,7 +340,7 @@ static void another_programs_log_is_left_alone(void **state)
 	sqlite3_close(db);
 
 	snprintf(c->url, sizeof(c->url), "sqlite:%.200s", copy);
-	must_stay_untouched(c, HAPAX_ERR_INVALID, "another program's database");
+	must_stay_untouched(c, HAPAX_ERR_INVALID, "the database of another program");
 	struct contents after = read_file(copied_log);
 	assert_int_equal(after.size, contents.size);
 	assert_memory_equal(after.data, contents.data, contents.size);
@@ -402,14 +402,14 @@ static void what_only_looks_like_a_ledger_is_refused(void **state)
 	struct store_case *c = *state;
 
 	sql(c, "CREATE TABLE hapax_meta (color TEXT)");
-	must_stay_untouched(c, HAPAX_ERR_CORRUPT, "not a ledger's");
+	must_stay_untouched(c, HAPAX_ERR_CORRUPT, "not those of hapax");
 	sql(c, "DROP TABLE hapax_meta; CREATE TABLE hapax_meta (id INTEGER, version INTEGER)");
-	must_stay_untouched(c, HAPAX_ERR_CORRUPT, "not a ledger's");
+	must_stay_untouched(c, HAPAX_ERR_CORRUPT, "not those of hapax");
 	sql(c, "INSERT INTO hapax_meta VALUES (1, 0)");
-	must_stay_untouched(c, HAPAX_ERR_CORRUPT, "not a ledger's");
+	must_stay_untouched(c, HAPAX_ERR_CORRUPT, "not those of hapax");
 	/* A version that is ours, and tables that are not. */
 	sql(c, "UPDATE hapax_meta SET version = 1");
-	must_not_open(c, c->url, HAPAX_ERR_CORRUPT, "not a ledger's");
+	must_not_open(c, c->url, HAPAX_ERR_CORRUPT, "not those of hapax");
 }
 
 static void bad_paths_are_told_apart(void **state)
@@ -417,7 +417,7 @@ static void bad_paths_are_told_apart(void **state)
 	struct store_case *c = *state;
 	char url[300];
 
-	must_not_open(c, "sqlite:", HAPAX_ERR_INVALID, "a file is needed");
+	must_not_open(c, "sqlite:", HAPAX_ERR_INVALID, "missing file");
 	must_not_open(c, "sqlite::memory:", HAPAX_ERR_INVALID, "use 'memory:'");
 	snprintf(url, sizeof(url), "sqlite:%s/none/x.db", c->dir.path);
 	must_not_open(c, url, HAPAX_ERR_UNAVAILABLE, "its directory does not exist");
@@ -425,7 +425,7 @@ static void bad_paths_are_told_apart(void **state)
 	must_not_open(c, url, HAPAX_ERR_INVALID, "is not a file");
 	write_file(path_of(c), "", 0);
 	snprintf(url, sizeof(url), "%s/x.db", c->url);
-	must_not_open(c, url, HAPAX_ERR_INVALID, "not lie in a directory");
+	must_not_open(c, url, HAPAX_ERR_INVALID, "Not a directory");
 	/* No user can create files here, not even root. */
 	must_not_open(c, "sqlite:/proc/self/x.db", HAPAX_ERR_UNAVAILABLE, "/proc/self/x.db");
 	/* Only root may put a write-ahead log beside it. */
@@ -437,11 +437,11 @@ static void bad_paths_are_told_apart(void **state)
 	must_not_open(c, url, HAPAX_ERR_UNAVAILABLE, "does not exist");
 	assert_int_equal(access(url + 7, F_OK), -1);
 	/* The file is there, and the ledger is not. */
-	must_stay_untouched(c, HAPAX_ERR_UNAVAILABLE, "holds no ledger");
+	must_stay_untouched(c, HAPAX_ERR_UNAVAILABLE, "has no store");
 	c->options.flags &= ~(unsigned)HAPAX_STORE_MUST_EXIST;
 
 	c->options.evict = HAPAX_EVICT_LRU;
-	must_not_open(c, c->url, HAPAX_ERR_UNSUPPORTED, "evicts nothing");
+	must_not_open(c, c->url, HAPAX_ERR_UNSUPPORTED, "cannot evict");
 }
 
 /* Open url without a umask; the database at path and the files that SQLite puts beside it. */

@@ -68,13 +68,13 @@ static void a_shell_is_told_ages_and_a_program_times(void **state)
 	(void)state;
 	tell(&record, 0, true);
 	expect(0,
-	       "It was first seen 2026-11-15T19:22:15Z (1h ago); 2 runs were begun, and it is "
+	       "It was first used 2026-11-15T19:22:15Z (1h ago); 2 runs were started, and it has been "
 	       "failed since 2026-11-15T20:22:10Z (5s ago).");
 	expect(1, "The last run failed: no answer.");
 	assert_int_equal(story.next, HAPAX_OUTCOME_ACQUIRED);
 	tell(&record, 0, false);
 	expect(0,
-	       "It was first seen 2026-11-15T19:22:15.250Z; 2 runs were begun, and it is failed "
+	       "It was first used 2026-11-15T19:22:15.250Z; 2 runs were started, and it has been failed "
 	       "since 2026-11-15T20:22:10.250Z.");
 }
 
@@ -84,14 +84,14 @@ static void a_lease_that_holds_keeps_others_out(void **state)
 
 	(void)state;
 	tell(&record, 61 * SECOND, true);
-	expect(1, "It is held by me, for another 1m1s unless it is renewed.");
+	expect(1, "me holds it for another 1m1s unless it renews the lease.");
 	tell(&record, 61 * SECOND - 1, false);
-	expect(1, "It is held by me, for another 61 s unless it is renewed.");
+	expect(1, "me holds it for another 61 s unless it renews the lease.");
 	assert_int_equal(story.next, HAPAX_OUTCOME_IN_PROGRESS);
 	assert_int_equal(story.action_count, 0);
 	record.owner = hx_bytes(NULL, 0);
 	tell(&record, SECOND, true);
-	expect(1, "It is held by someone, for another 1s unless it is renewed.");
+	expect(1, "A caller holds it for another 1s unless it renews the lease.");
 }
 
 static void a_lease_that_ended_is_for_a_person_to_resolve(void **state)
@@ -100,12 +100,12 @@ static void a_lease_that_ended_is_for_a_person_to_resolve(void **state)
 
 	(void)state;
 	tell(&record, 0, true);
-	expect(1, "me holds it, but its lease ended 1m30s ago: the next claim takes over.");
+	expect(1, "me holds it, but its lease lapsed 1m30s ago: the next claim takes over.");
 	assert_int_equal(story.next, HAPAX_OUTCOME_ACQUIRED);
 	record.on_lapse = HAPAX_ON_LAPSE_PARK;
 	record.owner = hx_bytes(NULL, 0);
 	tell(&record, 0, false);
-	expect(1, "Someone holds it, but its lease has ended: the next claim parks it.");
+	expect(1, "A caller holds it, but its lease has lapsed: the next claim parks it.");
 	assert_int_equal(story.next, HAPAX_OUTCOME_PARKED);
 	/* The safer one first: what is done does not run twice. */
 	assert_int_equal(story.action_count, 2);
@@ -121,7 +121,7 @@ static void what_is_done_is_replayed_until_it_expires(void **state)
 	record.origin = HAPAX_ORIGIN_CHECK;
 	tell(&record, 0, true);
 	expect(1, "There is no result to replay: it was marked by 'hapax check'.");
-	expect(2, "It expires 2026-11-15T21:22:15Z (in 1h); from then on the key counts as new.");
+	expect(2, "It expires 2026-11-15T21:22:15Z (in 1h); after that the key counts as new.");
 	assert_int_equal(story.next, HAPAX_OUTCOME_REPLAY);
 	assert_int_equal(story.actions[0], HX_STORY_FORGET);
 	record.expires_ms = HAPAX_TIME_NEVER;
@@ -133,8 +133,8 @@ static void what_is_done_is_replayed_until_it_expires(void **state)
 	record.result.omitted_bytes = 70;
 	tell(&record, 0, false);
 	expect(1,
-	       "Its result (http, status 201) is replayed without its 70 bytes of body, which "
-	       "were too many to keep.");
+	       "Its result (http, status 201) is replayed without its body of 70 bytes, which "
+	       "was too large to store.");
 }
 
 static void sentences_beyond_the_last_are_left_away(void **state)
@@ -143,7 +143,7 @@ static void sentences_beyond_the_last_are_left_away(void **state)
 
 	(void)state;
 	tell(&record, 0, false);
-	expect(1, "Nobody knows whether its work happened: no answer.");
+	expect(1, "It is unknown whether its work happened: no answer.");
 	assert_int_equal(story.next, HAPAX_OUTCOME_PARKED);
 	for (int i = 0; i < 2 * HX_STORY_LINES_MAX; i++)
 		hx_story_add(&story, "%d", i);

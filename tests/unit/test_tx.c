@@ -297,7 +297,7 @@ static void a_handler_must_not_end_the_transaction(void **state)
 				plan.outcome = HAPAX_RUN_TRANSIENT;
 			sql("DELETE FROM payment");
 			assert_int_equal(process(&plan, &answer), HAPAX_ERR_FAILED);
-			assert_non_null(strstr(err.message, "join the connection anew"));
+			assert_non_null(strstr(err.message, "join the connection again"));
 			assert_int_equal(answer.status, HAPAX_ERR_FAILED);
 			/* None was open before. */
 			assert_false(is_in_transaction());
@@ -358,7 +358,7 @@ static void a_statement_left_in_progress_is_a_failure(void **state)
 	assert_int_equal(
 		hapax_tx_process(processor, &request, leave_in_progress, &left, NULL, NULL, &err),
 		HAPAX_ERR_HANDLER);
-	assert_non_null(strstr(err.message, "left in progress"));
+	assert_non_null(strstr(err.message, "still in progress"));
 	sqlite3_finalize(left);
 	assert_false(is_in_transaction());
 	assert_int_equal(rows(), 0);

@@ -170,7 +170,7 @@ static void bad_values_are_refused_with_their_form(void **state)
 		const char *query;
 		const char *form;
 	} cases[] = {
-		{"name", "'name' in the URL of a test; it must be name=NAME"},
+		{"name", "'name' in the URL of a test: it must be name=NAME"},
 		{"name=", "it must be name=NAME"},
 		{"name=%zs3cret", "it must be name=NAME"},
 		{"name=s3crets3cret", "it must be name=NAME"},
@@ -208,7 +208,7 @@ static void bad_values_are_refused_with_their_form(void **state)
 static void unknown_options_are_refused_without_secrets(void **state)
 {
 	static const char known[] =
-		"known are name=NAME, bytes=BYTES, db=0..15, start=early|late,"
+		"use name=NAME, bytes=BYTES, db=0..15, start=early|late,"
 		" require=durable, ca=FILE, wait=100ms..1h, port=1..65535, held=0..64 bytes";
 	static const char *const hidden[] = {
 		"s3cret@h",     "s3cret",        "s3cret=1@h",
@@ -221,13 +221,13 @@ static void unknown_options_are_refused_without_secrets(void **state)
 	(void)state;
 	assert_int_equal(read_query("tll=s3cret", &place, &err), HAPAX_ERR_INVALID);
 	assert_non_null(
-		strstr(err.message, "unknown option 'tll' in the URL of a test; known are"));
+		strstr(err.message, "unknown option 'tll' in the URL of a test; use"));
 	assert_non_null(strstr(err.message, known));
 	assert_null(strstr(err.message, "s3cret"));
 	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {
 		assert_int_equal(read_query(hidden[i], &place, &err), HAPAX_ERR_INVALID);
 		assert_null(strstr(err.message, "s3cret"));
-		assert_non_null(strstr(err.message, "known are name=NAME"));
+		assert_non_null(strstr(err.message, "use name=NAME"));
 	}
 }
 

@@ -9,33 +9,33 @@ static const char *const roles[] = {"read", "write", "admin", NULL};
 
 static const struct hx_setting token_settings[] = {
 	{"name", AT(token, name), TEXT(NULL, 1, NAME_MAX_SIZE, hx_config_check_name), REQUIRED,
-	 "whose token it is, for logs and the audit; unique"},
+	 "name of the client, for logs and the audit; unique"},
 	{"hash", AT(token, hash), TEXT(NULL, 1, TEXT_MAX, hx_config_check_digest), REQUIRED,
-	 "sha256: and 64 digits, as hapax config token prints it"},
+	 "sha256: and 64 digits, as 'hapax config token' prints it"},
 	{"role", AT(token, role), CHOICE(NULL, roles), REQUIRED,
-	 "what it may do; each role may do what the one before it may"},
+	 "role; each role includes the previous one"},
 	{"tenant", AT(token, tenant),
 	 TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_config_check_scope_part), 0,
-	 "the only tenant whose keys it may see and change; empty: all"},
+	 "only tenant whose keys it may read and change; empty: all"},
 	{.name = NULL},
 };
 static const struct hx_section token_section = {
-	"a token", .settings = token_settings, .size = sizeof(struct hx_config_token),
+	"an API token", .settings = token_settings, .size = sizeof(struct hx_config_token),
 	.place_offset = offsetof(struct hx_config_token, place)};
 
 static const struct hx_setting certificate_settings[] = {
 	{"name", AT(certificate, name), TEXT(NULL, 1, NAME_MAX_SIZE, hx_config_check_name),
-	 REQUIRED, "whose certificate it is, for logs and the audit; unique, among tokens too"},
+	 REQUIRED, "name of the client, for logs and the audit; unique, also among API tokens"},
 	{"fingerprint", AT(certificate, fingerprint), TEXT("", 0, TEXT_MAX, hx_config_check_digest),
-	 0, "sha256: and 64 digits, of the certificate as DER"},
+	 0, "sha256: and 64 digits, of the certificate in DER form"},
 	{"subject", AT(certificate, subject),
 	 TEXT("", 0, HX_TLS_SUBJECT_SIZE - 1, hx_config_check_name), 0,
-	 "in place of the fingerprint: its whole subject, as in CN=billing,O=Acme"},
+	 "instead of the fingerprint: the whole subject, as in CN=billing,O=Acme"},
 	{"role", AT(certificate, role), CHOICE(NULL, roles), REQUIRED,
-	 "what it may do; each role may do what the one before it may"},
+	 "role; each role includes the previous one"},
 	{"tenant", AT(certificate, tenant),
 	 TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_config_check_scope_part), 0,
-	 "the only tenant whose keys it may see and change; empty: all"},
+	 "only tenant whose keys it may read and change; empty: all"},
 	{.name = NULL},
 };
 static const struct hx_section certificate_section = {
@@ -45,14 +45,14 @@ static const struct hx_section certificate_section = {
 
 static const struct hx_setting auth_settings[] = {
 	{"open_metrics", AT(auth, open_metrics), BOOLEAN("false"), 0,
-	 "whether GET /metrics needs no token, as probes never do"},
+	 "whether GET /metrics needs no API token"},
 	{"max_failures", AT(auth, max_failures), COUNT("20", 0, INT64_C(1000000)), NONE_IS_0,
-	 "different wrong tokens and passwords from one address in a minute; then it waits"},
+	 "maximum number of different invalid API tokens and passwords per address and minute"},
 	{"tokens", LIST_AT(auth, tokens, token_count), LIST(LIST_MAX, &token_section), 0,
-	 "who may come in by Authorization: Bearer; none: anybody may read, nobody write"},
+	 "API tokens (Authorization: Bearer TOKEN); none: this host may read, and no client may "
+	 "write"},
 	{"certificates", LIST_AT(auth, certificates, certificate_count),
-	 LIST(LIST_MAX, &certificate_section), 0,
-	 "who may come in by a certificate, with tls.client_auth"},
+	 LIST(LIST_MAX, &certificate_section), 0, "client certificates, with tls.client_auth"},
 	{.name = NULL},
 };
 

@@ -6,9 +6,9 @@
 
 static const struct hx_setting memory_settings[] = {
 	{"limit", AT(memory, limit), SIZE("auto", 16 * MIB, INT64_MAX), RESTART | AUTO,
-	 "what the daemon may use; auto: the limit of its cgroup, else all memory"},
+	 "memory of the daemon; auto: the limit of its cgroup, else all memory"},
 	{"listeners", AT(memory, listeners), SIZE("auto", 1 * MIB, INT64_MAX), AUTO | NONE_IS_0,
-	 "requests and replies of all listeners, and what reads them; auto: an eighth of limit"},
+	 "memory for requests and responses of all listeners; auto: an eighth of limit"},
 	{.name = NULL},
 };
 const struct hx_section hx_config_memory_section = {

@@ -10,21 +10,21 @@
 
 static const struct hx_setting outbox_settings[] = {
 	{"url", AT(outbox, url), TEXT("", 0, TEXT_MAX, NULL), SECRET,
-	 "the database that the outbox is in: postgres://... or sqlite:FILE; empty: none"},
+	 "database of the outbox: postgres://... or sqlite:FILE; empty: none"},
 	{"sink", AT(outbox, sink), TEXT("", 0, TEXT_MAX, NULL), SECRET,
-	 "URL that its rows are published to, as of hapax outbox relay --to"},
+	 "URL that rows are published to, as in hapax outbox relay --to"},
 	{"source", AT(outbox, source), TEXT("/hapax/outbox", 1, 1024, hx_config_check_name), 0,
-	 "the source of events that have none"},
+	 "CloudEvents source of events that have none"},
 	{"batch", AT(outbox, batch), COUNT("1000", 1, 1000), RUNTIME,
-	 "rows that are under way at a time"},
+	 "maximum number of rows in progress"},
 	{"attempts", AT(outbox, attempts), COUNT("10", 1, 1000000), RUNTIME,
 	 "attempts of a row before it is parked"},
 	{"lease", AT(outbox, lease_ms), DURATION("30s", SECOND, HOUR), RUNTIME,
-	 "how long the partitions of a relay that died stay its own"},
+	 "how long other relays wait before they take over the partitions of a dead one"},
 	{"retry", AT(outbox, retry_ms), DURATION("1s", 1, DAY), RUNTIME,
-	 "the pause after the first failure of a row, doubling with each"},
+	 "delay after the first failure of a row; it doubles with each failure"},
 	{"retry_max", AT(outbox, retry_max_ms), DURATION("5m", 1, DAY), RUNTIME,
-	 "the longest of these pauses"},
+	 "maximum delay after a failure"},
 	{.name = NULL},
 };
 

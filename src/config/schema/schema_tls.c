@@ -11,39 +11,39 @@ static const char *const door_client_auths[] = {"inherit", "off", "optional", "r
 
 static const struct hx_setting door_settings[] = {
 	{"enabled", AT(tls_door, enabled), BOOLEAN("true"), RESTART,
-	 "false: it speaks no TLS, though there is a certificate"},
+	 "false: no TLS at this listener, even with a certificate"},
 	{"certificate", AT(tls_door, certificate), TEXT("", 0, TEXT_MAX, NULL), 0,
-	 "a file of its own, with key; empty: as above"},
+	 "certificate of this listener, with key; empty: as above"},
 	{"key", AT(tls_door, key), TEXT("", 0, TEXT_MAX, NULL), 0,
-	 "the private key of that certificate"},
+	 "private key of that certificate"},
 	{"client_ca", AT(tls_door, client_ca), TEXT("", 0, TEXT_MAX, NULL), 0,
-	 "other authorities of clients; empty: as above"},
+	 "authorities of client certificates; empty: as above"},
 	{"client_auth", AT(tls_door, client_auth), CHOICE("inherit", door_client_auths), 0,
-	 "whether its clients show certificates; inherit: as above"},
+	 "whether clients need certificates; inherit: as above"},
 	{.name = NULL},
 };
 static const struct hx_section door_section = {
-	"TLS of a door", .settings = door_settings, .size = sizeof(struct hx_config_tls_door)};
+	"TLS of a listener", .settings = door_settings, .size = sizeof(struct hx_config_tls_door)};
 
 static const struct hx_setting tls_settings[] = {
 	{"certificate", AT(tls, certificate), TEXT("", 0, TEXT_MAX, NULL), 0,
-	 "PEM file: the certificate, then what links it to a root; empty: no TLS"},
+	 "PEM file: certificate, then intermediate certificates; empty: no TLS"},
 	{"key", AT(tls, key), TEXT("", 0, TEXT_MAX, NULL), 0,
-	 "PEM file: its private key, without a password"},
+	 "PEM file: private key, without a password"},
 	{"client_ca", AT(tls, client_ca), TEXT("", 0, TEXT_MAX, NULL), 0,
-	 "PEM file: the authorities that vouch for certificates of clients"},
+	 "PEM file: authorities of client certificates"},
 	{"client_auth", AT(tls, client_auth), CHOICE("off", client_auths), 0,
-	 "whether clients show certificates"},
+	 "whether clients need certificates"},
 	{"handshake_timeout", AT(tls, handshake_timeout_ms), DURATION("10s", 1, HOUR), RESTART,
-	 "how long a client may take until the connection is secured"},
+	 "maximum time for the TLS handshake"},
 	{"gateway", AT(tls, doors[HX_CONFIG_TLS_GATEWAY]), SECTION(&door_section), 0,
-	 "what is different at the gateway"},
+	 "differences at the gateway listener"},
 	{"proxy", AT(tls, doors[HX_CONFIG_TLS_PROXY]), SECTION(&door_section), 0,
-	 "what is different at the proxy"},
+	 "differences at the proxy listener"},
 	{"resp", AT(tls, doors[HX_CONFIG_TLS_RESP]), SECTION(&door_section), 0,
-	 "what is different at the Redis door"},
+	 "differences at the Redis listener"},
 	{"admin", AT(tls, doors[HX_CONFIG_TLS_ADMIN]), SECTION(&door_section), 0,
-	 "what is different at the admin door"},
+	 "differences at the admin listener"},
 	{.name = NULL},
 };
 

@@ -189,7 +189,7 @@ enum hapax_status hx_logger_new(
 	enum hapax_status status;
 
 	if (log == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a log");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a log");
 	log->file = file;
 	log->clock = options->clock == NULL ? hapax_clock_system() : options->clock;
 	hx_logger_configure(log, options);

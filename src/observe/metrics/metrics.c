@@ -81,7 +81,7 @@ enum hapax_status hx_metrics_new(
 
 	if (metrics == NULL || init(metrics, options) != HAPAX_OK) {
 		hx_metrics_free(metrics);
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for metrics");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for metrics");
 	}
 	*ret_metrics = metrics;
 	return HAPAX_OK;

@@ -23,25 +23,24 @@ struct figure {
 
 #define AT(member) offsetof(struct hapax_consumer_stats, member)
 static const struct figure counters[] = {
-	{"hapax_consumer_received", "Messages that were delivered by the broker.", AT(received)},
-	{"hapax_consumer_acknowledged", "Messages that the broker may forget.", AT(acknowledged)},
-	{"hapax_consumer_given_back", "Messages that were left to another consumer.",
-	 AT(given_back)},
-	{"hapax_consumer_retries", "Runs that failed and are tried again.", AT(retries)},
-	{"hapax_consumer_dead_letters", "Messages that were handed to the dead letters.",
-	 AT(dead_letters)},
-	{"hapax_consumer_diverted", "Duplicates that were handed on.", AT(diverted)},
-	{"hapax_consumer_tagged", "Duplicates that the handler got as such.", AT(tagged)},
-	{"hapax_consumer_store_refusals", "Times that the store took nothing.", AT(refused)},
-	{"hapax_consumer_source_failures", "Failures of the broker, or of the way to it.",
+	{"hapax_consumer_received", "Messages delivered by the broker.", AT(received)},
+	{"hapax_consumer_acknowledged", "Messages acknowledged to the broker.", AT(acknowledged)},
+	{"hapax_consumer_given_back", "Messages left to another consumer.", AT(given_back)},
+	{"hapax_consumer_retries", "Failed runs that will be retried.", AT(retries)},
+	{"hapax_consumer_dead_letters", "Messages moved to dead letters.", AT(dead_letters)},
+	{"hapax_consumer_diverted", "Duplicates diverted.", AT(diverted)},
+	{"hapax_consumer_tagged", "Duplicates passed to the handler, tagged.", AT(tagged)},
+	{"hapax_consumer_store_refusals", "Times that the store refused.", AT(refused)},
+	{"hapax_consumer_source_failures", "Failures of the broker or of the connection to it.",
 	 AT(failures)},
-	{"hapax_consumer_rebalances", "Changes of what is this consumer's share.", AT(rebalances)},
+	{"hapax_consumer_rebalances", "Changes of the assignment of this consumer.",
+	 AT(rebalances)},
 };
 
 static const struct figure gauges[] = {
 	{"hapax_consumer_in_hand_messages", "Messages that are not settled.", AT(in_hand)},
-	{"hapax_consumer_running_messages", "Messages whose handler runs.", AT(running)},
-	{"hapax_consumer_waiting_messages", "Messages that wait to be tried again.", AT(waiting)},
+	{"hapax_consumer_running_messages", "Messages whose handler is running.", AT(running)},
+	{"hapax_consumer_waiting_messages", "Messages waiting for a retry.", AT(waiting)},
 };
 #undef AT
 
@@ -87,7 +86,7 @@ static void write_decisions(struct consumers *consumers)
 {
 	hx_promtext_family(
 		consumers->text, HX_PROMTEXT_COUNTER, "hapax_consumer_messages", NULL,
-		"Messages, by what was decided about them.");
+		"Messages, by decision.");
 	for (size_t i = 0; i < consumers->count; i++) {
 		const struct hapax_consumer_stats *stats = &consumers->facts[i].stats;
 
@@ -109,7 +108,8 @@ static void write_runs(struct consumers *consumers)
 
 	hx_promtext_family(
 		consumers->text, HX_PROMTEXT_COUNTER, "hapax_consumer_runs", NULL,
-		"Runs of the handler that ended, and how; unstored: nobody knows whether it is kept.");
+		"Finished runs of the handler, by outcome; unstored: it is unknown whether the "
+		"result was stored.");
 	for (size_t i = 0; i < consumers->count; i++) {
 		const struct hapax_consumer_stats *stats = &consumers->facts[i].stats;
 
@@ -123,7 +123,7 @@ static void write_causes(struct consumers *consumers)
 {
 	hx_promtext_family(
 		consumers->text, HX_PROMTEXT_COUNTER, "hapax_consumer_duplicates", NULL,
-		"Messages that were done before, by why they came again.");
+		"Duplicates, by the cause of the redelivery.");
 	for (size_t i = 0; i < consumers->count; i++) {
 		for (int k = 0; k < HAPAX_CAUSE_COUNT; k++)
 			sample(consumers, i, "cause",
@@ -137,7 +137,7 @@ static void write_lag(struct consumers *consumers)
 {
 	hx_promtext_family(
 		consumers->text, HX_PROMTEXT_GAUGE, "hapax_consumer_lag_messages", NULL,
-		"Messages that wait at the broker, or are not settled.");
+		"Messages that wait at the broker or are not settled.");
 	for (size_t i = 0; i < consumers->count; i++) {
 		if (consumers->facts[i].stats.lag >= 0)
 			sample(consumers, i, NULL, "", (uint64_t)consumers->facts[i].stats.lag);
@@ -148,17 +148,17 @@ static void write_states(struct consumers *consumers)
 {
 	hx_promtext_family(
 		consumers->text, HX_PROMTEXT_GAUGE, "hapax_consumer_up", NULL,
-		"1 while it runs; 0 while it waits to be started again.");
+		"1 while it runs, 0 while it waits for a restart.");
 	for (size_t i = 0; i < consumers->count; i++)
 		sample(consumers, i, NULL, "", consumers->facts[i].is_up);
 	hx_promtext_family(
 		consumers->text, HX_PROMTEXT_GAUGE, "hapax_consumer_paused", NULL,
-		"1 while it takes nothing because the store refuses.");
+		"1 while it is paused because the store refuses.");
 	for (size_t i = 0; i < consumers->count; i++)
 		sample(consumers, i, NULL, "", consumers->facts[i].is_paused);
 	hx_promtext_family(
 		consumers->text, HX_PROMTEXT_COUNTER, "hapax_consumer_starts", NULL,
-		"Times that it was started: by the daemon, a reload, or after a failure.");
+		"Starts: by the daemon, by a reload, or after a failure.");
 	for (size_t i = 0; i < consumers->count; i++)
 		sample(consumers, i, NULL, "", consumers->facts[i].starts);
 }

@@ -218,7 +218,7 @@ static void write_build(struct render *render)
 			labels[count++] = (struct hx_promtext_label){
 				all[i][0], hapax_bytes_from_text(all[i][1])};
 	}
-	family(render, HX_PROMTEXT_INFO, "hapax_build", NULL, "Which program this is.");
+	family(render, HX_PROMTEXT_INFO, "hapax_build", NULL, "Version of this program.");
 	hx_promtext_info(&render->text, labels, count);
 }
 
@@ -235,40 +235,41 @@ static void write_store(struct render *render)
 {
 	const struct hapax_stats *stats = render->facts->stats;
 
-	gauge(render, "hapax_store_up", NULL, "1 while the store answers.",
+	gauge(render, "hapax_store_up", NULL, "1 while the store is available.",
 	      render->facts->is_store_up ? 1 : 0);
 	if (stats == NULL)
 		return;
 	gauge(render, "hapax_store_stats_age_seconds", "seconds",
-	      "How long ago the store told what follows.", render->facts->stats_age_seconds);
+	      "Age of the following store statistics.", render->facts->stats_age_seconds);
 	family(render, HX_PROMTEXT_GAUGE, "hapax_keys", NULL, "Keys in the store, by state.");
 	labelled(render, "state", "claimed", stats->claimed);
 	labelled(render, "state", "done", stats->done);
 	labelled(render, "state", "failed", stats->failed);
 	labelled(render, "state", "parked", stats->parked);
-	gauge(render, "hapax_expiry_backlog_keys", NULL,
-	      "Keys that have expired and were not removed yet.", (double)stats->expired);
-	count(render, "hapax_expired_keys", "Keys removed because they had expired.", stats->swept);
+	gauge(render, "hapax_expiry_backlog_keys", NULL, "Expired keys that are not deleted yet.",
+	      (double)stats->expired);
+	count(render, "hapax_expired_keys", "Keys deleted because they had expired.", stats->swept);
 	count(render, "hapax_evictions",
-	      "Keys forgotten before they expired, as the store was full.", stats->evicted);
-	gauge(render, "hapax_store_bytes", "bytes", "What records take in memory or on disk.",
+	      "Keys evicted before they expired, because the store was full.", stats->evicted);
+	gauge(render, "hapax_store_bytes", "bytes", "Size of the records in memory or on disk.",
 	      (double)stats->bytes);
 	if (stats->bytes_max > 0)
-		gauge(render, "hapax_store_max_bytes", "bytes", "What they may take.",
+		gauge(render, "hapax_store_max_bytes", "bytes", "Maximum size of the records.",
 		      (double)stats->bytes_max);
 	if (stats->keys_max > 0)
-		gauge(render, "hapax_store_max_keys", NULL, "How many keys there may be.",
+		gauge(render, "hapax_store_max_keys", NULL, "Maximum number of keys.",
 		      (double)stats->keys_max);
 	gauge(render, "hapax_hit_ratio", NULL,
-	      "Duplicates of all deliveries that ran or were duplicates, over the hours kept.",
+	      "Share of duplicates in all deliveries that ran or were duplicates, over the hours "
+	      "kept.",
 	      hit_ratio(stats));
 	gauge(render, "hapax_clock_skew_seconds", "seconds",
-	      "The store's clock minus this machine's.", (double)stats->skew_ms / 1e3);
-	count(render, "hapax_cleanups", "Times that expired keys were looked for.", stats->sweeps);
+	      "Clock of the store minus the clock of this host.", (double)stats->skew_ms / 1e3);
+	count(render, "hapax_cleanups", "Sweeps for expired keys.", stats->sweeps);
 	family(render, HX_PROMTEXT_COUNTER, "hapax_cleanup_duration_seconds", "seconds",
-	       "Time that this took.");
+	       "Time spent in sweeps.");
 	hx_promtext_value(&render->text, NULL, 0, (double)stats->sweep_ns / 1e9);
-	count(render, "hapax_cleanup_errors", "Times that it failed.", stats->sweep_failures);
+	count(render, "hapax_cleanup_errors", "Failed sweeps.", stats->sweep_failures);
 }
 
 /* Figures of current and past outages of the store (E13). */
@@ -279,19 +280,20 @@ static void write_outage(struct render *render)
 	if (outage == NULL)
 		return;
 	gauge(render, "hapax_store_away", NULL,
-	      "1 while the circuit breaker is open: the store is not asked.", outage->is_away);
-	count(render, "hapax_store_outages", "Times that the store went away.", outage->outages);
+	      "1 while the circuit breaker is open and the store is not used.", outage->is_away);
+	count(render, "hapax_store_outages", "Outages of the store.", outage->outages);
 	count(render, "hapax_store_refused_operations",
-	      "Operations that ended at once because the store is away.", outage->refused);
+	      "Operations refused at once because the store was unavailable.", outage->refused);
 	count(render, "hapax_journal_continued",
-	      "Claims that the journal let through while the store was away.", outage->continued);
+	      "Claims that the journal granted while the store was unavailable.",
+	      outage->continued);
 	count(render, "hapax_journal_kept_results",
-	      "Results of earlier claims that the journal took.", outage->kept_results);
+	      "Results of earlier claims that the journal recorded.", outage->kept_results);
 	gauge(render, "hapax_journal_records", NULL,
-	      "Records in the journal that are to be written to the store.",
+	      "Records in the journal that must still be written to the store.",
 	      (double)render->facts->journal_records);
 	family(render, HX_PROMTEXT_COUNTER, "hapax_journal_reconciled", NULL,
-	       "Records of the journal, by what became of them; twice: it ran elsewhere as well.");
+	       "Reconciled records of the journal, by result; twice: the key also ran elsewhere.");
 	for (int i = 0; i < HAPAX_RECONCILED_COUNT; i++) {
 		/* Records that stay are counted later, once they are settled. */
 		if (i != HAPAX_RECONCILED_LATER)
@@ -307,18 +309,19 @@ static void write_processor(struct render *render)
 
 	if (stats == NULL)
 		return;
-	gauge(render, "hapax_runs_open", NULL, "Runs that have not ended.", (double)stats->open);
-	gauge(render, "hapax_runs_waiting", NULL, "Duplicates that wait for a run.",
+	gauge(render, "hapax_runs_open", NULL, "Runs in progress.", (double)stats->open);
+	gauge(render, "hapax_runs_waiting", NULL, "Duplicates waiting for a run.",
 	      (double)stats->waiting);
 	count(render, "hapax_attached", "Duplicates that waited for a run in progress.",
 	      stats->attached);
-	count(render, "hapax_leases_renewed", "Leases that were renewed.", stats->renewed);
+	count(render, "hapax_leases_renewed", "Leases renewed.", stats->renewed);
 	count(render, "hapax_leases_lapsed", "Leases that could not be renewed in time.",
 	      stats->lapsed);
-	count(render, "hapax_runs_overdue", "Runs that took longer than max_run.", stats->overdue);
-	count(render, "hapax_runs_fenced", "Runs that lost their key to another.", stats->fenced);
-	count(render, "hapax_operations_repeated", "Operations that the store took only later.",
-	      stats->repeated);
+	count(render, "hapax_runs_overdue", "Runs that exceeded max_run.", stats->overdue);
+	count(render, "hapax_runs_fenced", "Runs that lost their key to another run.",
+	      stats->fenced);
+	count(render, "hapax_operations_repeated",
+	      "Operations that the store accepted only after a retry.", stats->repeated);
 }
 
 /* Waiting rows in the database, as last seen by the relay. */
@@ -332,16 +335,16 @@ static void write_backlog(struct render *render, const struct hapax_relay_stats 
 	/* Nothing has been published since then. */
 	if (backlog->pending > 0 && !render->facts->is_outbox_up)
 		lag_ms += stats->backlog_age_ms;
-	gauge(render, "hapax_outbox_pending_rows", NULL, "Rows that are to be published.",
+	gauge(render, "hapax_outbox_pending_rows", NULL, "Rows to be published.",
 	      (double)backlog->pending);
 	gauge(render, "hapax_outbox_lag_seconds", "seconds",
-	      "How long the oldest of them has been there.", (double)lag_ms / 1e3);
-	gauge(render, "hapax_outbox_parked_rows", NULL, "Rows that wait for a decision.",
-	      (double)backlog->parked);
+	      "Age of the oldest row to be published.", (double)lag_ms / 1e3);
+	gauge(render, "hapax_outbox_parked_rows", NULL, "Parked rows.", (double)backlog->parked);
 	gauge(render, "hapax_outbox_waiting_rows", NULL,
-	      "Rows behind a parked one of their ordering key.", (double)backlog->waiting);
-	gauge(render, "hapax_outbox_backlog_age_seconds", "seconds",
-	      "How long ago the rows were counted.", (double)stats->backlog_age_ms / 1e3);
+	      "Rows waiting behind a parked row with the same ordering key.",
+	      (double)backlog->waiting);
+	gauge(render, "hapax_outbox_backlog_age_seconds", "seconds", "Age of these counts.",
+	      (double)stats->backlog_age_ms / 1e3);
 }
 
 static void write_outbox(struct render *render)
@@ -351,22 +354,21 @@ static void write_outbox(struct render *render)
 	if (stats == NULL)
 		return;
 	gauge(render, "hapax_outbox_up", NULL,
-	      "1 while both the database and the sink of the outbox are there.",
+	      "1 while the database and the sink of the outbox are available.",
 	      render->facts->is_outbox_up ? 1 : 0);
 	write_backlog(render, stats);
 	count(render, "hapax_outbox_published",
-	      "Rows that this relay published, confirmed and marked.", stats->published);
-	count(render, "hapax_outbox_batches", "Batches of rows that it decided about.",
-	      stats->batches);
+	      "Rows that this relay published and marked after confirmation.", stats->published);
+	count(render, "hapax_outbox_batches", "Batches of rows processed.", stats->batches);
 	family(render, HX_PROMTEXT_COUNTER, "hapax_outbox_errors", NULL,
-	       "Rows that failed (retry), or were given up (parked), and outages of either side.");
+	       "Failed rows (retry), parked rows (parked), and outages of database or sink.");
 	labelled(render, "reason", "retry", stats->retried);
 	labelled(render, "reason", "parked", stats->parked);
 	labelled(render, "reason", "outage", stats->outages);
 	gauge(render, "hapax_outbox_publish_delay_seconds", "seconds",
-	      "From the commit of the row that was published last to its confirmation.",
+	      "Time from commit to confirmation of the row published last.",
 	      (double)stats->lag_ms / 1e3);
-	gauge(render, "hapax_outbox_partitions", NULL, "Partitions of 64 that this relay holds.",
+	gauge(render, "hapax_outbox_partitions", NULL, "Partitions, of 64, held by this relay.",
 	      (double)stats->partitions);
 }
 
@@ -377,20 +379,19 @@ static void write_memory(struct render *render)
 
 	if (memory->limit > 0)
 		gauge(render, "hapax_memory_limit_bytes", "bytes",
-		      "Memory that the limits of listeners and store follow from.",
+		      "Memory from which the limits of listeners and store are computed.",
 		      (double)memory->limit);
 	gauge(render, "hapax_listener_memory_bytes", "bytes",
-	      "Memory that requests and replies of all listeners and what reads them hold.",
-	      (double)memory->listeners);
+	      "Memory held by requests and responses of all listeners.", (double)memory->listeners);
 	if (memory->listeners_max > 0)
 		gauge(render, "hapax_listener_memory_max_bytes", "bytes",
-		      "What they may hold; new ones are refused at three quarters of it.",
+		      "Maximum of that memory; new requests are refused at three quarters of it.",
 		      (double)memory->listeners_max);
 	gauge(render, "hapax_temporary_file_bytes", "bytes",
-	      "Bodies of requests in temporary files.", (double)memory->files);
+	      "Size of request bodies in temporary files.", (double)memory->files);
 	if (memory->files_max > 0)
 		gauge(render, "hapax_temporary_file_max_bytes", "bytes",
-		      "What they may take there.", (double)memory->files_max);
+		      "Maximum size of temporary files.", (double)memory->files_max);
 }
 
 static void write_daemon(struct render *render)
@@ -398,32 +399,33 @@ static void write_daemon(struct render *render)
 	const struct hx_metrics_facts *facts = render->facts;
 	uint64_t lost = 0;
 
-	gauge(render, "hapax_ready", NULL, "1 while /readyz says so.", facts->is_ready ? 1 : 0);
+	gauge(render, "hapax_ready", NULL, "1 while /readyz reports ready.",
+	      facts->is_ready ? 1 : 0);
 	write_memory(render);
-	count(render, "hapax_config_reloads", "Times that the configuration was read again.",
-	      facts->reloads);
-	count(render, "hapax_config_reload_failures", "Times that it was refused.",
+	count(render, "hapax_config_reloads", "Reloads of the configuration.", facts->reloads);
+	count(render, "hapax_config_reload_failures", "Rejected reloads of the configuration.",
 	      facts->reload_failures);
 	if (facts->reloaded_ms > 0)
 		gauge(render, "hapax_config_last_reload_success_timestamp_seconds", "seconds",
-		      "When the configuration in force was read.",
+		      "Time at which the active configuration was loaded.",
 		      (double)facts->reloaded_ms / 1e3);
-	count(render, "hapax_log_suppressed_lines", "Lines left out because there were too many.",
+	count(render, "hapax_log_suppressed_lines", "Log lines suppressed by the rate limit.",
 	      facts->log_suppressed);
-	count(render, "hapax_log_lost_lines", "Lines lost because nobody took them.",
+	count(render, "hapax_log_lost_lines", "Log lines lost because they could not be written.",
 	      facts->log_lost);
 	if (facts->has_traces) {
-		count(render, "hapax_trace_exported_spans", "Spans that the collector has taken.",
+		count(render, "hapax_trace_exported_spans", "Spans accepted by the collector.",
 		      facts->spans_exported);
 		family(render, HX_PROMTEXT_COUNTER, "hapax_trace_dropped_spans", NULL,
-		       "Spans that nobody has: no room in the queue, or not taken in time.");
+		       "Spans dropped: the queue was full, or the collector did not accept them "
+		       "in time.");
 		labelled(render, "reason", "queue_full", facts->spans_dropped);
 		labelled(render, "reason", "not_taken", facts->spans_failed);
 	}
 	for (size_t i = 0; i < render->metrics->writer_count; i++)
 		lost += atomic_load_explicit(
 			&render->metrics->writers[i].lost, memory_order_relaxed);
-	count(render, "hapax_metrics_lost", "Things not counted for want of memory.", lost);
+	count(render, "hapax_metrics_lost", "Events not counted because memory was short.", lost);
 }
 
 static void write_process(struct render *render)
@@ -442,11 +444,11 @@ static void write_process(struct render *render)
 	      (double)facts.virtual_bytes);
 	gauge(render, "process_open_fds", NULL, "Open file descriptors.", (double)facts.open_fds);
 	if (facts.max_fds > 0)
-		gauge(render, "process_max_fds", NULL, "Maximum of open file descriptors.",
+		gauge(render, "process_max_fds", NULL, "Maximum number of open file descriptors.",
 		      (double)facts.max_fds);
 	gauge(render, "process_threads", NULL, "Threads.", (double)facts.threads);
 	gauge(render, "process_start_time_seconds", "seconds",
-	      "When the process started, since 1970.", facts.start_seconds);
+	      "Start time of the process, since 1970.", facts.start_seconds);
 }
 
 /* ------------------------------------------------------------------ aliases */
@@ -472,12 +474,12 @@ static void write_aliases(struct render *render)
 	}
 	if (stats != NULL) {
 		family(render, HX_PROMTEXT_GAUGE, "idempotency_cache_size", NULL,
-		       "Keys in the store; hapax_keys by another name.");
+		       "Keys in the store; same as hapax_keys.");
 		labelled(render, "status", "total", stats->keys);
 		labelled(render, "status", "expired", stats->expired);
 	}
 	family(render, HX_PROMTEXT_COUNTER, "idempotency_cache_operations", NULL,
-	       "Operations on the store; hapax_store_operations by other names.");
+	       "Operations on the store; same as hapax_store_operations.");
 	labelled(
 		render, "operation", "check",
 		operations(render, HAPAX_OP_CLAIM) + operations(render, HAPAX_OP_CHECK));

@@ -78,7 +78,7 @@ static enum hapax_status outbox_add(
 		outbox_postgres_of(base),
 		"SELECT @@hapax_outbox_add($1::text, $2::bytea, $3::text, $4::text, $5::text, $6::text,"
 		" $7::text, $8::jsonb, $9::text)",
-		arguments, 9, "the event was not added", &result, err);
+		arguments, 9, "could not add the event", &result, err);
 	if (status != HAPAX_OK)
 		return status;
 	(void)snprintf(
@@ -115,10 +115,10 @@ static enum hapax_status begin(struct hx_outbox_postgres *outbox, struct hapax_e
 	case PQTRANS_UNKNOWN:
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the connection is busy, or its transaction has failed; roll it back first");
+			"the connection is busy, or its transaction has failed; roll back first");
 	}
 	return hx_outbox_postgres_run(
-		outbox, sql, NULL, 0, "the transaction was not begun", NULL, err);
+		outbox, sql, NULL, 0, "could not begin the transaction", NULL, err);
 }
 
 static enum hapax_status undo(struct hx_outbox_postgres *outbox, struct hapax_error *err)
@@ -136,7 +136,7 @@ static enum hapax_status undo(struct hx_outbox_postgres *outbox, struct hapax_er
 	}
 	if (outbox->conn == NULL)
 		return HAPAX_OK;
-	return hx_outbox_postgres_run(outbox, sql, NULL, 0, "it was not undone", NULL, err);
+	return hx_outbox_postgres_run(outbox, sql, NULL, 0, "could not roll back", NULL, err);
 }
 
 static enum hapax_status outbox_postgres_keep(
@@ -152,26 +152,26 @@ static enum hapax_status outbox_postgres_keep(
 		(void)undo(outbox, NULL);
 		return hx_error_set(
 			err, HAPAX_ERR_HANDLER, 0,
-			"a statement of the function had failed, or it ended the transaction; nothing was"
-			" kept");
+			"a statement of the function failed, or it ended the transaction; "
+			"nothing was stored");
 	}
 	if (outbox->depth > 0) {
 		(void)snprintf(
 			sql, sizeof(sql), "RELEASE SAVEPOINT hapax_outbox_%u", outbox->depth);
 		outbox->depth--;
-		return hx_outbox_postgres_run(outbox, sql, NULL, 0, "it was not kept", NULL, err);
+		return hx_outbox_postgres_run(
+			outbox, sql, NULL, 0, "could not release the savepoint", NULL, err);
 	}
 	outbox->has_begun = false;
 	status = hx_outbox_postgres_run(
-		outbox, "COMMIT", NULL, 0, "the transaction was not committed", &result, err);
+		outbox, "COMMIT", NULL, 0, "could not commit the transaction", &result, err);
 	if (status != HAPAX_OK)
 		return status;
 	is_committed = strcmp(PQcmdStatus(result), "COMMIT") == 0;
 	PQclear(result);
 	if (is_committed)
 		return HAPAX_OK;
-	return hx_error_set(
-		err, HAPAX_ERR_HANDLER, 0, "PostgreSQL rolled the transaction back instead");
+	return hx_error_set(err, HAPAX_ERR_HANDLER, 0, "PostgreSQL rolled back the transaction");
 }
 
 static enum hapax_status outbox_savepoint(
@@ -201,7 +201,7 @@ static enum hapax_status outbox_status(
 		with_sent ? "SELECT * FROM @@hapax_outbox_backlog(),"
 			    " (SELECT count(*) FROM @@hapax_outbox WHERE state = 1) s"
 			  : "SELECT *, 0::bigint FROM @@hapax_outbox_backlog()",
-		NULL, 0, "the outbox was not read", &result, err);
+		NULL, 0, "could not read the outbox", &result, err);
 	if (with_sent)
 		(void)hx_outbox_postgres_be_patient(outbox_postgres_of(outbox), false, NULL);
 	if (code != HAPAX_OK)
@@ -246,7 +246,7 @@ static struct hx_outbox_postgres *outbox_new(bool with_reactor, struct hapax_err
 	struct hx_outbox_postgres *outbox = hx_alloc_zero(1, sizeof(*outbox));
 
 	if (outbox == NULL) {
-		(void)hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for an outbox");
+		(void)hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for an outbox");
 		return NULL;
 	}
 	hx_buf_init(&outbox->sql, 64 * 1024);
@@ -288,7 +288,7 @@ enum hapax_status hapax_outbox_join_postgres(
 	bool is_good;
 
 	if (conn == NULL || ret_outbox == NULL || PQstatus(conn) != CONNECTION_OK)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an open connection is needed");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an open connection is required");
 	outbox = outbox_new(false, err);
 	if (outbox == NULL)
 		return HAPAX_ERR_NO_MEMORY;
@@ -300,12 +300,12 @@ enum hapax_status hapax_outbox_join_postgres(
 		"SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace"
 		" WHERE c.oid = to_regclass('hapax_outbox_meta')");
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
-		status = hx_postgres_result_error(result, "the outbox was not found", err);
+		status = hx_postgres_result_error(result, "could not find the outbox", err);
 	else if (PQntuples(result) != 1)
 		status = hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
-			"there is no outbox in the search_path of this connection; make it with 'hapax"
-			" outbox init --db URL', or set search_path");
+			"the search_path of this connection has no outbox; run 'hapax outbox "
+			"init --db URL', or set search_path");
 	else
 		(void)snprintf(
 			outbox->place.schema, sizeof(outbox->place.schema), "%s",
@@ -315,7 +315,8 @@ enum hapax_status hapax_outbox_join_postgres(
 	if (status == HAPAX_OK && !is_good)
 		status = hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the schema of the outbox has a quote, '%%', '$' or '\\' in its name");
+			"the name of the outbox schema has a quote, '%%', '$' or '\\'; use "
+			"another schema");
 	if (status != HAPAX_OK) {
 		outbox_close(&outbox->base);
 		return status;
@@ -340,12 +341,12 @@ static enum hapax_status run_text(
 	status = hx_postgres_sql_append(&sql, schema, text);
 	if (status != HAPAX_OK) {
 		hx_buf_done(&sql);
-		return hx_error_set(err, status, 0, "no memory to make the outbox");
+		return hx_error_set(err, status, 0, "not enough memory to make the outbox");
 	}
 	result = PQexec(conn, (const char *)sql.data);
 	kind = PQresultStatus(result);
 	if (kind != PGRES_COMMAND_OK && kind != PGRES_TUPLES_OK)
-		status = hx_postgres_result_error(result, "the outbox was not made", err);
+		status = hx_postgres_result_error(result, "could not create the outbox", err);
 	else if (ret_number != NULL && PQntuples(result) == 1)
 		*ret_number = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
 	PQclear(result);
@@ -375,7 +376,8 @@ static enum hapax_status bring_up(
 	if (status == HAPAX_OK && version > HX_OUTBOX_POSTGRES_VERSION)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"the outbox has version %d, and this hapax knows %d: use a newer hapax",
+			"the outbox has version %d, and this hapax supports up to %d; use a "
+			"newer hapax",
 			(int)version, HX_OUTBOX_POSTGRES_VERSION);
 	if (status == HAPAX_OK && version < 1)
 		status = run_text(conn, schema, hx_outbox_postgres_1_sql, NULL, err);

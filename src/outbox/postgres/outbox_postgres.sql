@@ -30,16 +30,16 @@ BEGIN
 		RAISE EXCEPTION 'an event of the outbox needs a payload' USING ERRCODE = 'HX004', HINT = 'It may be empty.';
 	END IF;
 	IF octet_length(p_payload) > 16777216 THEN
-		RAISE EXCEPTION 'the payload has % bytes, and 16777216 are the limit', octet_length(p_payload)
+		RAISE EXCEPTION 'the payload is too large: % bytes, limit 16777216', octet_length(p_payload)
 			USING ERRCODE = 'HX004', HINT = 'Store it elsewhere, and send a reference.';
 	END IF;
 	IF v_id = '' OR octet_length(v_id) > 255 OR octet_length(p_ordering_key) > 1024 OR octet_length(p_type) > 255
 		OR octet_length(p_source) > 1024 OR octet_length(p_subject) > 1024 OR octet_length(p_content_type) > 255 THEN
 		RAISE EXCEPTION 'an attribute of the event is too long' USING ERRCODE = 'HX004',
-			HINT = 'id, type and content type have up to 255 bytes, ordering key, source and subject up to 1024.';
+			HINT = 'Limits: id, type and content type 255 bytes; ordering key, source and subject 1024 bytes.';
 	END IF;
 	IF p_headers IS NOT NULL AND (jsonb_typeof(p_headers) <> 'object' OR octet_length(p_headers::text) > 65536) THEN
-		RAISE EXCEPTION 'headers are an object of at most 64 KiB' USING ERRCODE = 'HX004';
+		RAISE EXCEPTION 'headers must be a JSON object of at most 64 KiB' USING ERRCODE = 'HX004';
 	END IF;
 	IF v_key IS NOT NULL THEN
 		PERFORM pg_advisory_xact_lock(
@@ -315,13 +315,13 @@ BEGIN
 			HINT = 'Name it with its schema, or choose another preset.';
 	END IF;
 	IF v_oid = '@@hapax_outbox'::regclass THEN
-		RAISE EXCEPTION 'the table % is the outbox itself', p_table USING ERRCODE = 'HX004';
+		RAISE EXCEPTION 'cannot adopt table %: it is the outbox itself', p_table USING ERRCODE = 'HX004';
 	END IF;
 	FOREACH v_column IN ARRAY array_remove(ARRAY[p_id, p_topic, p_key, p_type, p_payload, p_status], NULL) LOOP
 		IF NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = v_oid AND attname = v_column AND attnum > 0
 			AND NOT attisdropped) THEN
-			RAISE EXCEPTION 'the table % has no column %', p_table, v_column USING ERRCODE = 'HX004',
-				HINT = 'Is this the preset for it? --column FIELD=NAME says which column it is.';
+			RAISE EXCEPTION 'table % has no column %', p_table, v_column USING ERRCODE = 'HX004',
+				HINT = 'Choose another preset, or name the column with --column FIELD=NAME.';
 		END IF;
 	END LOOP;
 	SELECT format('%I.%I', n.nspname, c.relname) INTO v_table

@@ -205,18 +205,19 @@ static enum hapax_status result_error(
 	if (code != NULL && strcmp(code, "23505") == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"%s: an event with this id is in the outbox already", what);
+			"%s: the outbox already has an event with this id", what);
 	if (fault == HX_POSTGRES_FAULT_DENIED)
 		return hx_error_set(
 			err, hx_postgres_fault_status(fault), 0,
-			"%s: %.200s; as the outbox's owner: SELECT hapax_outbox_grant('ROLE'), with true"
-			" behind it for a relay",
+			"%s: %.200s; as the owner of the outbox, run SELECT "
+			"hapax_outbox_grant('ROLE'), or hapax_outbox_grant('ROLE', true) for a "
+			"relay",
 			what, text);
 	if (fault == HX_POSTGRES_FAULT_GONE)
 		return hx_error_set(
 			err, hx_postgres_fault_status(fault), 0,
-			"%s: %.200s; is this the primary, and was the outbox made by 'hapax outbox init"
-			" --db URL'?",
+			"%s: %.200s; check that this is the primary, and run 'hapax outbox init "
+			"--db URL' if there is no outbox",
 			what, text);
 	return hx_postgres_result_error(result, what, err);
 }
@@ -234,7 +235,7 @@ static enum hapax_status outbox_postgres_connection_run(
 	hx_buf_clear(&outbox->sql);
 	status = hx_postgres_sql_append(&outbox->sql, outbox->place.schema, text);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to ask PostgreSQL");
+		return hx_error_set(err, status, 0, "not enough memory to ask PostgreSQL");
 	result = execute(outbox, arguments, count);
 	kind = PQresultStatus(result);
 	if (kind == PGRES_TUPLES_OK || kind == PGRES_COMMAND_OK) {
@@ -259,7 +260,7 @@ static enum hapax_status greet(struct hx_outbox_postgres *outbox, struct hapax_e
 	int64_t version = 0;
 	bool has_outbox, is_standby;
 	enum hapax_status status = outbox_postgres_connection_run(
-		outbox, session_sql, NULL, 0, "the outbox was not opened", &result, err);
+		outbox, session_sql, NULL, 0, "could not open the outbox", &result, err);
 
 	if (status != HAPAX_OK)
 		return status;
@@ -269,11 +270,11 @@ static enum hapax_status greet(struct hx_outbox_postgres *outbox, struct hapax_e
 	if (is_standby)
 		return hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
-			"this PostgreSQL is a standby; give the address of the primary");
+			"the server is a standby; use the address of the primary");
 	if (has_outbox)
 		status = outbox_postgres_connection_run(
 			outbox, "SELECT version FROM @@hapax_outbox_meta", NULL, 0,
-			"the outbox was not opened", &result, err);
+			"could not open the outbox", &result, err);
 	if (status != HAPAX_OK)
 		return status;
 	if (has_outbox) {
@@ -285,7 +286,8 @@ static enum hapax_status greet(struct hx_outbox_postgres *outbox, struct hapax_e
 	if (version > HX_OUTBOX_POSTGRES_VERSION)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"the outbox has version %d, and this hapax knows %d: use a newer hapax",
+			"the outbox has version %d, and this hapax supports up to %d; use a "
+			"newer hapax",
 			(int)version, HX_OUTBOX_POSTGRES_VERSION);
 	if (version > 0)
 		return hx_error_set(
@@ -293,8 +295,7 @@ static enum hapax_status greet(struct hx_outbox_postgres *outbox, struct hapax_e
 			HX_OUTBOX_POSTGRES_VERSION);
 	return hx_error_set(
 		err, HAPAX_ERR_UNAVAILABLE, 0,
-		"there is no outbox in the schema '%s' of this database; make it with 'hapax outbox"
-		" init --db URL'",
+		"schema '%s' has no outbox; run 'hapax outbox init --db URL'",
 		outbox->place.schema);
 }
 
@@ -341,7 +342,7 @@ enum hapax_status hx_outbox_postgres_be_patient(
 		status = hx_outbox_postgres_run(
 			outbox,
 			is_patient ? "SET statement_timeout = 0" : "SET statement_timeout = '12s'",
-			NULL, 0, "nothing was done", NULL, err);
+			NULL, 0, "nothing changed", NULL, err);
 	outbox->is_patient = is_patient && status == HAPAX_OK;
 	return status;
 }
@@ -394,9 +395,10 @@ void hx_outbox_postgres_wait(struct hapax_outbox *base, int64_t wait_ns)
 		return;
 	}
 	if (!outbox->is_listening) {
-		outbox->is_listening = outbox_postgres_connection_run(
-					       outbox, "LISTEN hapax_outbox", NULL, 0, "not told",
-					       NULL, NULL) == HAPAX_OK;
+		outbox->is_listening =
+			outbox_postgres_connection_run(
+				outbox, "LISTEN hapax_outbox", NULL, 0,
+				"could not listen for new rows", NULL, NULL) == HAPAX_OK;
 		/* After LISTEN, look at once for earlier rows; if it failed, poll. */
 		if (!outbox->is_listening)
 			hx_reactor_turn(&base->reactor, wait_ns);

@@ -51,15 +51,15 @@ enum hapax_status hx_outbox_postgres_retry(
 
 	return call(
 		outbox, "SELECT @@hapax_outbox_retry($1::text, $2::text)", texts, 2,
-		"nothing was retried", count, err);
+		"could not retry events", count, err);
 }
 
 enum hapax_status hx_outbox_postgres_park(
 	struct hapax_outbox *outbox, const char *id, uint64_t *count, struct hapax_error *err)
 {
 	return call(
-		outbox, "SELECT @@hapax_outbox_park($1::text)", &id, 1, "nothing was parked", count,
-		err);
+		outbox, "SELECT @@hapax_outbox_park($1::text)", &id, 1, "could not park the event",
+		count, err);
 }
 
 enum hapax_status hx_outbox_postgres_purge(
@@ -75,7 +75,7 @@ enum hapax_status hx_outbox_postgres_purge(
 	(void)snprintf(rows, sizeof(rows), "%u", limit);
 	return call(
 		outbox, "SELECT @@hapax_outbox_purge($1::bigint, $2::integer)", texts, 2,
-		"nothing was purged", count, err);
+		"could not purge events", count, err);
 }
 
 enum hapax_status hx_outbox_postgres_adopt(
@@ -104,7 +104,7 @@ enum hapax_status hx_outbox_postgres_adopt(
 		outbox,
 		"SELECT @@hapax_outbox_adopt($1::text, $2::text, $3::text, $4::text, $5::text, $6::text,"
 		" $7::text, $8::text, $9::text, $10::text, $11::boolean)",
-		texts, 11, "the table was not taken over", count, err);
+		texts, 11, "could not adopt the table", count, err);
 	(void)hx_outbox_postgres_be_patient(outbox_postgres_manage_of(outbox), false, NULL);
 	return status;
 }
@@ -141,7 +141,7 @@ static enum hapax_status query_error(
 	    hx_postgres_fault(result) != HX_POSTGRES_FAULT_LOST)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "the query failed: %s",
-			text == NULL ? "it returns no rows" : text);
+			text == NULL ? "the query returns no rows" : text);
 	hx_outbox_postgres_disconnect(outbox);
 	return hx_error_set(
 		err, HAPAX_ERR_UNAVAILABLE, 0, "the query was not answered: %s",
@@ -191,18 +191,19 @@ enum hapax_status hx_outbox_postgres_query(
 	status = value == NULL ? hx_buf_printf(&outbox->sql, "%s%c", sql, '\0')
 			       : hx_postgres_sql_append(&outbox->sql, outbox->place.schema, sql);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "the query was too long");
+		return hx_error_set(err, status, 0, "the query is too long");
 	result = ask(outbox, value);
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
 		status = query_error(outbox, result, err);
 	else if (PQnfields(result) > HX_OUTBOX_COLUMNS_MAX)
 		status = hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the query has more than %d columns",
+			err, HAPAX_ERR_INVALID, 0, "too many columns in the query: limit %d",
 			HX_OUTBOX_COLUMNS_MAX);
 	for (int i = 0; status == HAPAX_OK && !ends && i < PQntuples(result); i++)
 		if (!hand_out(result, i, row, context, &ends))
 			status = hx_error_set(
-				err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a row of the query");
+				err, HAPAX_ERR_NO_MEMORY, 0,
+				"not enough memory for a row of the query");
 	PQclear(result);
 	return status;
 }

@@ -56,7 +56,7 @@ enum hapax_status hx_outbox_postgres_renew(
 	status = hx_outbox_postgres_run(
 		outbox_postgres_relay_of(outbox),
 		"SELECT @@hapax_outbox_tend($1, $2, $3::bigint, $4::boolean)", arguments, 4,
-		"the partitions were not leased", &result, err);
+		"could not lease partitions", &result, err);
 	if (status != HAPAX_OK)
 		return status;
 	*ret_partitions = (unsigned)hx_outbox_postgres_number(result, 0, 0);
@@ -75,7 +75,7 @@ enum hapax_status hx_outbox_postgres_settle(
 	(void)snprintf(pause, sizeof(pause), "%" PRId64, pause_ms_max);
 	return hx_outbox_postgres_run(
 		outbox_postgres_relay_of(outbox), "SELECT @@hapax_outbox_settle($1, $2::bigint)",
-		arguments, 2, "waiting rows were not looked for", NULL, err);
+		arguments, 2, "could not check waiting rows", NULL, err);
 }
 
 enum hapax_status hx_outbox_postgres_leave(
@@ -85,7 +85,7 @@ enum hapax_status hx_outbox_postgres_leave(
 
 	return hx_outbox_postgres_run(
 		outbox_postgres_relay_of(outbox), "SELECT @@hapax_outbox_leave($1)", arguments, 1,
-		"the partitions were not given back", NULL, err);
+		"could not give back the partitions", NULL, err);
 }
 
 enum hapax_status hx_outbox_postgres_set_idle(
@@ -96,7 +96,7 @@ enum hapax_status hx_outbox_postgres_set_idle(
 
 	return hx_outbox_postgres_run(
 		outbox_postgres_relay_of(outbox), "SELECT @@hapax_outbox_set_idle($1, $2::boolean)",
-		arguments, 2, "the outbox was not told who waits", NULL, err);
+		arguments, 2, "could not tell the outbox that the relay is idle", NULL, err);
 }
 
 static void free_result(void *result)
@@ -141,7 +141,7 @@ enum hapax_status hx_outbox_postgres_fetch(
 	status = hx_outbox_postgres_run(
 		outbox_postgres_relay_of(outbox),
 		"SELECT * FROM @@hapax_outbox_fetch($1, $2::integer, $3::bigint)", arguments, 3,
-		"the outbox was not read", &result, err);
+		"could not read the outbox", &result, err);
 	if (status != HAPAX_OK)
 		return status;
 	batch->result = result;
@@ -252,13 +252,13 @@ enum hapax_status hx_outbox_postgres_mark(
 	for (size_t i = 0; i < ARRAYS; i++)
 		arguments[i] = (struct hx_outbox_argument){bufs[i]->data, 0, false};
 	if (status != HAPAX_OK)
-		status = hx_error_set(err, status, 0, "no memory to mark rows");
+		status = hx_error_set(err, status, 0, "not enough memory to mark rows");
 	else
 		status = hx_outbox_postgres_run(
 			outbox_postgres_relay_of(outbox),
 			"SELECT @@hapax_outbox_mark($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[],"
 			" $5::boolean[], $6::text[], $7::bigint[])",
-			arguments, ARRAYS, "rows were not marked", NULL, err);
+			arguments, ARRAYS, "could not mark rows", NULL, err);
 	for (size_t i = 0; i < ARRAYS; i++)
 		hx_buf_done(bufs[i]);
 	return status;

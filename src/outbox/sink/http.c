@@ -190,7 +190,7 @@ static bool write_head(struct http_sink *sink, struct slot *slot, struct hx_outb
 		if (!is_token(message->fields[i].name) || is_ours(message->fields[i].name)) {
 			hx_sink_decide(
 				row, HX_OUTBOX_REFUSED,
-				"its header '%.*s' is none that HTTP lets pass",
+				"its header '%.*s' is not a valid HTTP header",
 				(int)(message->fields[i].name.size < 60
 					      ? message->fields[i].name.size
 					      : 60),
@@ -205,7 +205,7 @@ static bool write_head(struct http_sink *sink, struct slot *slot, struct hx_outb
 	if (status == HAPAX_OK)
 		return true;
 	hx_sink_decide(
-		row, HX_OUTBOX_REFUSED, "its headers take more than %d bytes", HEAD_SIZE_MAX);
+		row, HX_OUTBOX_REFUSED, "its headers are too long: limit %d bytes", HEAD_SIZE_MAX);
 	return false;
 }
 
@@ -215,8 +215,8 @@ static void be_away(struct http_sink *sink, const char *why)
 {
 	if (!sink->is_away)
 		(void)hx_error_set(
-			&sink->away, HAPAX_ERR_UNAVAILABLE, 0, "'%.100s' took no event: %s",
-			sink->host, why);
+			&sink->away, HAPAX_ERR_UNAVAILABLE, 0,
+			"could not send events to '%.100s': %s", sink->host, why);
 	sink->is_away = true;
 }
 
@@ -224,7 +224,7 @@ static void be_away_with(struct http_sink *sink, unsigned status)
 {
 	char text[64];
 
-	(void)snprintf(text, sizeof(text), "it answered with status %u", status);
+	(void)snprintf(text, sizeof(text), "the sink answered with status %u", status);
 	be_away(sink, text);
 }
 
@@ -247,7 +247,7 @@ static void doubt(struct http_sink *sink, const struct slot *slot)
 		return;
 	hx_sink_decide(
 		slot->row, HX_OUTBOX_UNDECIDED,
-		"'%.100s' answered with status %u, and took other events meanwhile", sink->host,
+		"'%.100s' answered with status %u, but accepted other events", sink->host,
 		slot->status);
 	sink->doubtful[sink->doubtful_count++] = slot->row;
 	sink->doubtful_status = slot->status;
@@ -313,7 +313,7 @@ static void on_end(
 	case HX_HTTP_CALL_UNSENT: be_away(sink, err->message); break;
 	case HX_HTTP_CALL_LOST:
 		hx_sink_decide(
-			slot->row, HX_OUTBOX_FAILED, "its answer was lost: %.180s", err->message);
+			slot->row, HX_OUTBOX_FAILED, "the answer was lost: %.180s", err->message);
 		break;
 	}
 	slot->row = NULL;
@@ -345,7 +345,7 @@ static void begin_call(struct http_sink *sink, struct hx_outbox_row *row, int64_
 	assert(!sink->is_away);
 	/* No time left: the answer would be lost. */
 	if (hx_reactor_now_ns(&sink->reactor) >= deadline_ns) {
-		be_away(sink, "there was no time left for it");
+		be_away(sink, "there was no time left to send it");
 		return;
 	}
 	if (!write_head(sink, slot, row))
@@ -439,11 +439,11 @@ static enum hapax_status parse_url(
 	    strlen(path) >= sizeof(sink->path) || strpbrk(text, " #\r\n\t") != NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the sink's URL is malformed; it looks like 'http://host:port/path'");
+			"invalid URL of the sink; use 'http://host:port/path'");
 	if (!hx_endpoint_from_host(url.hosts, *has_tls ? 443 : 80, &sink->endpoint))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the sink's URL has no host and port to connect to");
+			"the URL of the sink has no valid host and port");
 	memcpy(sink->host, url.hosts.data, url.hosts.size);
 	(void)snprintf(sink->path, sizeof(sink->path), "%s", *path == '\0' ? "/" : path);
 	sink->has_topic = *path != '\0' && sink->path[strlen(sink->path) - 1] == '/' &&
@@ -480,7 +480,7 @@ static enum hapax_status sink_open(
 	enum hapax_status status;
 
 	if (sink == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a sink");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a sink");
 	sink->base.ops = &hx_sink_http_ops;
 	hx_outbox_message_init(&sink->base.message, "ce-", source);
 	status = parse_url(sink, url, &has_tls, err);
@@ -496,7 +496,7 @@ static enum hapax_status sink_open(
 			&sink->client, &sink->reactor, &sink->resolver, &sink->endpoint, &options);
 		status = make_slots(sink);
 		if (status != HAPAX_OK)
-			(void)hx_error_set(err, status, 0, "no memory for a sink");
+			(void)hx_error_set(err, status, 0, "not enough memory for a sink");
 	}
 	if (status != HAPAX_OK)
 		sink_close(&sink->base);

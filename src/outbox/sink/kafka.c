@@ -107,7 +107,7 @@ static void lose(struct kafka_sink *sink, const char *why)
 static void kafka_refuse(struct hx_outbox_row *row, rd_kafka_resp_err_t code)
 {
 	hx_sink_decide(
-		row, HX_OUTBOX_REFUSED, "Kafka refused it, with %zu bytes: %.150s",
+		row, HX_OUTBOX_REFUSED, "Kafka rejected the event (%zu bytes): %.150s",
 		row->payload.size, rd_kafka_err2str(code));
 }
 
@@ -265,7 +265,7 @@ static enum hapax_status greet(
 		}
 	} while (!is_hopeless(sink) && hx_clock_mono_ns() < deadline_ns);
 	return hx_error_set(
-		err, HAPAX_ERR_UNAVAILABLE, 0, "no broker of Kafka answered: %.180s",
+		err, HAPAX_ERR_UNAVAILABLE, 0, "no Kafka broker answered: %.180s",
 		sink->trouble[0] == '\0' ? rd_kafka_err2str(code) : sink->trouble);
 }
 
@@ -394,7 +394,7 @@ static rd_kafka_topic_t *topic_of(
 	if (!is_topic(name)) {
 		hx_sink_decide(
 			row, HX_OUTBOX_REFUSED,
-			"'%.*s' is no name of a topic: letters, digits, '.', '_' and '-', at most %d",
+			"invalid topic '%.*s': use letters, digits, '.', '_' and '-', at most %d",
 			(int)(name.size < 80 ? name.size : 80), (const char *)name.data,
 			HX_KAFKA_TOPIC_SIZE - 1);
 		return NULL;
@@ -484,7 +484,7 @@ static void wait_for_reports(struct kafka_sink *sink, int64_t deadline_ns)
 
 		if (left_ms <= 0) {
 			lose(sink,
-			     sink->trouble[0] == '\0' ? "it did not confirm in time"
+			     sink->trouble[0] == '\0' ? "Kafka did not confirm in time"
 						      : sink->trouble);
 			return;
 		}
@@ -542,7 +542,8 @@ static enum hapax_status sink_publish(
 		return HAPAX_OK;
 	}
 	status = hx_error_set(
-		err, HAPAX_ERR_UNAVAILABLE, 0, "Kafka took not all events: %.180s", sink->trouble);
+		err, HAPAX_ERR_UNAVAILABLE, 0, "Kafka did not accept every event: %.180s",
+		sink->trouble);
 	drop_producer(sink);
 	return status;
 }
@@ -566,7 +567,7 @@ static enum hapax_status sink_open(
 	enum hapax_status status;
 
 	if (sink == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a sink");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a sink");
 	sink->base.ops = &hx_sink_kafka_ops;
 	/* The prefix of the CloudEvents Kafka binding. */
 	hx_outbox_message_init(&sink->base.message, "ce_", source);

@@ -33,7 +33,7 @@ enum hapax_status hx_kafka_target_parse(
 		    sizeof(target->topic)))
 		status = hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the topic in the sink's URL is no name of at most %d bytes",
+			"invalid topic in the URL of the sink: it must be at most %d bytes long",
 			HX_KAFKA_TOPIC_SIZE - 1);
 	if (status == HAPAX_OK)
 		status = hx_url_options_read(&options, parts.query, true, target, err);

@@ -60,7 +60,7 @@ static enum hapax_status sink_open(
 	enum hapax_status status;
 
 	if (sink == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a sink");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a sink");
 	sink->base.ops = &hx_sink_rabbitmq_ops;
 	/* The prefix of the CloudEvents AMQP binding. */
 	hx_outbox_message_init(&sink->base.message, "cloudEvents_", source);
@@ -82,7 +82,7 @@ static enum hapax_status connect_within(
 		return HAPAX_OK;
 	if (wait_ms <= 0)
 		return hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, 0, "there was no time to connect to RabbitMQ");
+			err, HAPAX_ERR_UNAVAILABLE, 0, "could not connect to RabbitMQ in time");
 	status = hx_rabbit_open(
 		&sink->rabbit, &sink->place, wait_ms < CONNECT_MS ? wait_ms : CONNECT_MS, err);
 	if (status == HAPAX_OK)
@@ -121,7 +121,7 @@ static void take_confirm(struct rabbitmq_sink *sink, const struct hx_rabbit_even
 			row->outcome = HX_OUTBOX_SENT;
 		else
 			hx_sink_decide(
-				row, HX_OUTBOX_FAILED, "RabbitMQ did not take the message (nack)");
+				row, HX_OUTBOX_FAILED, "RabbitMQ rejected the message (nack)");
 	}
 }
 
@@ -138,8 +138,8 @@ static void take_returned(struct rabbitmq_sink *sink, const struct hx_rabbit_eve
 			continue;
 		hx_sink_decide(
 			row, HX_OUTBOX_REFUSED,
-			"no queue wanted it: exchange '%.60s', routing key '%.*s' (%s); declare and bind a"
-			" queue, then retry",
+			"no queue is bound: exchange '%.60s', routing key '%.*s' (%s); declare "
+			"and bind a queue, then retry",
 			sink->place.exchange, (int)(row->topic.size < 60 ? row->topic.size : 60),
 			(const char *)row->topic.data, event->text);
 	}
@@ -183,7 +183,8 @@ static enum hapax_status read_confirms(
 				return hx_error_set(
 					err, HAPAX_ERR_UNAVAILABLE, 0, "%s",
 					sink->rabbit.is_blocked
-						? "RabbitMQ takes no messages: it is short of memory or disk"
+						? "RabbitMQ accepts no messages: it is "
+						  "low on memory or disk"
 						: "RabbitMQ did not confirm in time");
 		}
 		status = hx_rabbit_next(&sink->rabbit, left_ms, &event, err);
@@ -328,8 +329,8 @@ static enum hapax_status publish_alone(
 	/* The broker may close the channel after it has confirmed the message. */
 	if (status == HAPAX_OK && sink->is_closed && row->outcome == HX_OUTBOX_UNDECIDED)
 		hx_sink_decide(
-			row, HX_OUTBOX_REFUSED, "RabbitMQ refused it: %s (%d)", sink->closed_text,
-			sink->closed_code);
+			row, HX_OUTBOX_REFUSED, "RabbitMQ rejected the event: %s (%d)",
+			sink->closed_text, sink->closed_code);
 	assert(status != HAPAX_OK || row->outcome != HX_OUTBOX_UNDECIDED);
 	return status;
 }

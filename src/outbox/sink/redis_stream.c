@@ -387,12 +387,13 @@ static void redirect(struct server *server, struct entry *entry, struct hapax_by
 	else
 		(void)hx_error_set(
 			&why, HAPAX_ERR_UNAVAILABLE, 0,
-			"the server is one of a Redis Cluster; write redis+cluster:// for redis://");
+			"the server is part of a Redis Cluster; use redis+cluster:// instead of "
+			"redis://");
 	if (number == NOBODY) {
 		if (sink->target.place.is_cluster)
 			(void)hx_error_set(
 				&why, HAPAX_ERR_UNAVAILABLE, 0,
-				"the Redis Cluster has more than %d servers, or names none",
+				"the Redis Cluster has more than %d servers, or reports none",
 				SERVERS_MAX);
 		be_away(sink, &why);
 		return;
@@ -436,7 +437,7 @@ static void judge_error(struct server *server, struct entry *entry, struct hapax
 		redirect(server, entry, text);
 	} else if (is_of_server(&value)) {
 		(void)hx_error_set(
-			&why, HAPAX_ERR_UNAVAILABLE, 0, "Redis takes no entries: %.*s", size,
+			&why, HAPAX_ERR_UNAVAILABLE, 0, "Redis accepts no entries: %.*s", size,
 			(const char *)text.data);
 		be_away(server->sink, &why);
 		/* The name may now point to another server. */
@@ -446,7 +447,7 @@ static void judge_error(struct server *server, struct entry *entry, struct hapax
 		text.size >= sizeof(protocol) - 1 &&
 		memcmp(text.data, protocol, sizeof(protocol) - 1) == 0) {
 		hx_sink_decide(
-			entry->row, HX_OUTBOX_REFUSED, "Redis refused it, with %zu bytes: %.*s",
+			entry->row, HX_OUTBOX_REFUSED, "Redis rejected the event (%zu bytes): %.*s",
 			entry->row->payload.size, size, (const char *)text.data);
 		server->is_cut = true;
 	} else {
@@ -454,7 +455,7 @@ static void judge_error(struct server *server, struct entry *entry, struct hapax
 			entry->row,
 			hx_resp_is_error(&value, "WRONGTYPE") ? HX_OUTBOX_REFUSED
 							      : HX_OUTBOX_FAILED,
-			"Redis did not take it: %.*s", size, (const char *)text.data);
+			"Redis rejected the event: %.*s", size, (const char *)text.data);
 	}
 }
 
@@ -477,7 +478,7 @@ static void take_reply(struct server *server, struct hapax_bytes reply)
 	else
 		hx_sink_decide(
 			entry->row, HX_OUTBOX_REFUSED,
-			"there is no such stream, and create=no; make it, then retry");
+			"the stream does not exist, and create=no; create it, then retry");
 }
 
 /* ------------------------------------------------------------------ publish */
@@ -556,8 +557,8 @@ static void send_risky(
 	if (entry->row->outcome == HX_OUTBOX_UNDECIDED && !entry->is_due && !is_open(server))
 		hx_sink_decide(
 			entry->row, HX_OUTBOX_FAILED,
-			"the connection was lost while Redis read its %zu bytes, perhaps because of them"
-			" (proto-max-bulk-len)",
+			"the connection was lost while Redis read %zu bytes, perhaps because of "
+			"their size (proto-max-bulk-len)",
 			size);
 }
 
@@ -581,8 +582,8 @@ static void send_entry(struct redis_sink *sink, struct entry *entry, int64_t dea
 	if (server->value_size_max > 0 && row->payload.size > (uint64_t)server->value_size_max) {
 		hx_sink_decide(
 			row, HX_OUTBOX_REFUSED,
-			"its payload has %zu bytes, and Redis takes %" PRId64
-			" (proto-max-bulk-len); store it elsewhere, and send a reference",
+			"its payload is too large: %zu bytes, limit of Redis %" PRId64 " "
+			"(proto-max-bulk-len); store it elsewhere, and send a reference",
 			row->payload.size, server->value_size_max);
 		return;
 	}
@@ -667,7 +668,7 @@ static enum hapax_status sink_publish(
 			be_away(sink,
 				&(struct hapax_error){
 					.status = HAPAX_ERR_UNAVAILABLE,
-					.message = "Redis sends from server to server"});
+					.message = "too many redirections between Redis servers"});
 	if (!sink->is_away)
 		return HAPAX_OK;
 	if (err != NULL)
@@ -703,7 +704,8 @@ static enum hapax_status make_servers(struct redis_sink *sink, struct hapax_erro
 	memset(sink->owners, place->is_cluster ? NOBODY : 0, sizeof(sink->owners));
 	for (size_t i = 0; i < place->endpoint_count; i++)
 		if (server_at(sink, &place->endpoints[i]) == NOBODY)
-			return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a sink");
+			return hx_error_set(
+				err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a sink");
 	redis_stream_assert(sink);
 	return HAPAX_OK;
 }
@@ -715,7 +717,7 @@ static enum hapax_status sink_open(
 	enum hapax_status status;
 
 	if (sink == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a sink");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a sink");
 	sink->base.ops = &hx_sink_redis_ops;
 	hx_outbox_message_init(&sink->base.message, "ce_", source);
 	hx_buf_init(&sink->head, HX_REDIS_ENTRY_SIZE_MAX);

@@ -43,7 +43,7 @@ static enum hapax_status set_path(
 	if (status == HAPAX_OK && !hx_url_text(path, target->stream, sizeof(target->stream)))
 		status = hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the stream in the sink's URL is no name of at most %d bytes",
+			"invalid stream in the URL of the sink: it must be at most %d bytes long",
 			HX_OUTBOX_TEXT_SIZE_MAX);
 	return status;
 }

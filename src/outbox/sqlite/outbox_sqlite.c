@@ -84,7 +84,7 @@ enum hapax_status hx_outbox_sqlite_error(
 	    sqlite3_extended_errcode(outbox->db) == SQLITE_CONSTRAINT_UNIQUE)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"%s: an event with this id is in the outbox already", what);
+			"%s: the outbox already has an event with this id", what);
 	if ((code & 0xff) == SQLITE_ERROR || (code & 0xff) == SQLITE_CONSTRAINT)
 		return hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0, "%s: %s", what, sqlite3_errmsg(outbox->db));
@@ -207,7 +207,7 @@ static enum hapax_status outbox_add(
 	code = insert(outbox, event, headers, hapax_bytes_from_text(ret_id));
 	if (code == SQLITE_OK)
 		return HAPAX_OK;
-	return hx_outbox_sqlite_error(outbox, code, is_alone, "the event was not added", err);
+	return hx_outbox_sqlite_error(outbox, code, is_alone, "could not add the event", err);
 }
 
 /* ------------------------------------------------------------------ savepoints */
@@ -219,13 +219,13 @@ static enum hapax_status begin(struct hx_outbox_sqlite *outbox, struct hapax_err
 
 	if (sqlite3_get_autocommit(outbox->db) != 0) {
 		outbox->depth = 0;
-		return hx_outbox_sqlite_begin(outbox, "the transaction was not begun", err);
+		return hx_outbox_sqlite_begin(outbox, "could not begin the transaction", err);
 	}
 	(void)snprintf(sql, sizeof(sql), "SAVEPOINT hapax_outbox_%u", outbox->depth + 1);
 	code = hx_outbox_sqlite_exec(outbox, sql);
 	if (code != SQLITE_OK)
 		return hx_outbox_sqlite_error(
-			outbox, code, false, "the transaction was not begun", err);
+			outbox, code, false, "could not begin the transaction", err);
 	outbox->depth++;
 	hx_outbox_sqlite_assert(outbox);
 	return HAPAX_OK;
@@ -242,12 +242,13 @@ static enum hapax_status outbox_sqlite_keep(
 			err, HAPAX_ERR_HANDLER, 0, "the function ended the transaction");
 	if (outbox->depth == 0)
 		return hx_outbox_sqlite_end(
-			outbox, SQLITE_OK, "the transaction was not committed", err);
+			outbox, SQLITE_OK, "could not commit the transaction", err);
 	(void)snprintf(sql, sizeof(sql), "RELEASE hapax_outbox_%u", outbox->depth--);
 	code = hx_outbox_sqlite_exec(outbox, sql);
 	return code == SQLITE_OK
 		? HAPAX_OK
-		: hx_outbox_sqlite_error(outbox, code, false, "it was not kept", err);
+		: hx_outbox_sqlite_error(
+			  outbox, code, false, "could not release the savepoint", err);
 }
 
 static enum hapax_status undo(struct hx_outbox_sqlite *outbox)
@@ -327,7 +328,7 @@ static enum hapax_status outbox_status(
 	(void)sqlite3_finalize(statement);
 	if (code == SQLITE_ROW)
 		return HAPAX_OK;
-	return hx_outbox_sqlite_error(outbox, code, false, "the outbox was not read", err);
+	return hx_outbox_sqlite_error(outbox, code, false, "could not read the outbox", err);
 }
 
 static const struct hx_outbox_ops sqlite_ops = {
@@ -358,7 +359,7 @@ static struct hx_outbox_sqlite *outbox_new(bool with_reactor, struct hapax_error
 	struct hx_outbox_sqlite *outbox = hx_alloc_zero(1, sizeof(*outbox));
 
 	if (outbox == NULL) {
-		(void)hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for an outbox");
+		(void)hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for an outbox");
 		return NULL;
 	}
 	hx_uuid7_init(&outbox->ids);
@@ -386,11 +387,12 @@ static enum hapax_status read_version(
 			ret_version);
 	if (code != SQLITE_OK)
 		return hx_outbox_sqlite_error(
-			outbox, code, false, "the outbox was not opened", err);
+			outbox, code, false, "could not open the outbox", err);
 	if (*ret_version > HX_OUTBOX_SQLITE_VERSION)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"the outbox has version %d, and this hapax knows %d: use a newer hapax",
+			"the outbox has version %d, and this hapax supports up to %d; use a "
+			"newer hapax",
 			(int)*ret_version, HX_OUTBOX_SQLITE_VERSION);
 	assert(has_outbox != 0 || *ret_version == 0);
 	return HAPAX_OK;
@@ -411,7 +413,7 @@ static enum hapax_status see_outbox(struct hx_outbox_sqlite *outbox, struct hapa
 			HX_OUTBOX_SQLITE_VERSION);
 	return hx_error_set(
 		err, HAPAX_ERR_UNAVAILABLE, 0,
-		"there is no outbox in this database; make it with 'hapax outbox init --db URL'");
+		"this database has no outbox; run 'hapax outbox init --db URL'");
 }
 
 static enum hapax_status open_file(
@@ -427,7 +429,8 @@ static enum hapax_status open_file(
 	if (path == NULL) {
 		outbox_close(&outbox->base);
 		(void)hx_error_set(
-			err, HAPAX_ERR_NO_MEMORY, 0, "could not open '%s': out of memory", name);
+			err, HAPAX_ERR_NO_MEMORY, 0, "could not open '%s': not enough memory",
+			name);
 		return HAPAX_ERR_NO_MEMORY;
 	}
 	if (flags & SQLITE_OPEN_CREATE)
@@ -438,8 +441,9 @@ static enum hapax_status open_file(
 		bool is_absent = outbox->db != NULL && sqlite3_system_errno(outbox->db) == ENOENT;
 
 		(void)hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' was not opened: %s", name,
-			is_absent ? "there is no such file, or folder" : hx_sqlite_reason(code));
+			err, HAPAX_ERR_UNAVAILABLE, 0, "could not open '%s': %s", name,
+			is_absent ? "the file or its directory does not exist"
+				  : hx_sqlite_reason(code));
 		outbox_close(&outbox->base);
 		return HAPAX_ERR_UNAVAILABLE;
 	}
@@ -473,7 +477,7 @@ enum hapax_status hapax_outbox_join_sqlite(
 	enum hapax_status status;
 
 	if (db == NULL || ret_outbox == NULL)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an open connection is needed");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an open connection is required");
 	outbox = outbox_new(false, err);
 	if (outbox == NULL)
 		return HAPAX_ERR_NO_MEMORY;
@@ -491,7 +495,7 @@ enum hapax_status hapax_outbox_join_sqlite(
 enum hapax_status hx_outbox_sqlite_init(
 	const char *url, struct hapax_migration *migration, struct hapax_error *err)
 {
-	static const char what[] = "the outbox was not made";
+	static const char what[] = "could not create the outbox";
 	struct hx_outbox_sqlite *outbox = NULL;
 	enum hapax_status status = open_file(
 		strchr(url, ':') + 1, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, &outbox, err);

@@ -33,7 +33,7 @@ enum hapax_status hx_outbox_sqlite_retry(
 	struct hapax_outbox *base, const char *id, const char *ordering_key, uint64_t *count,
 	struct hapax_error *err)
 {
-	static const char what[] = "nothing was retried";
+	static const char what[] = "could not retry events";
 	struct hx_outbox_sqlite *outbox = outbox_sqlite_manage_of(base);
 	const void *values[] = {id, ordering_key};
 	enum hapax_status status = base->ops->savepoint(base, HX_OUTBOX_BEGIN, err);
@@ -71,7 +71,7 @@ enum hapax_status hx_outbox_sqlite_park(
 	*count = (uint64_t)sqlite3_changes(outbox->db);
 	return code == SQLITE_OK
 		? HAPAX_OK
-		: hx_outbox_sqlite_error(outbox, code, true, "nothing was parked", err);
+		: hx_outbox_sqlite_error(outbox, code, true, "could not park the event", err);
 }
 
 enum hapax_status hx_outbox_sqlite_purge(
@@ -92,7 +92,7 @@ enum hapax_status hx_outbox_sqlite_purge(
 	assert(code != SQLITE_OK || *count <= limit);
 	return code == SQLITE_OK
 		? HAPAX_OK
-		: hx_outbox_sqlite_error(outbox, code, true, "nothing was purged", err);
+		: hx_outbox_sqlite_error(outbox, code, true, "could not purge events", err);
 }
 
 /* Replace each "@@" with the outbox's database. */
@@ -129,12 +129,12 @@ enum hapax_status hx_outbox_sqlite_query(
 	if (code == SQLITE_OK && value == NULL && !sqlite3_stmt_readonly(statement)) {
 		(void)sqlite3_finalize(statement);
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the query would write; it is a SELECT");
+			err, HAPAX_ERR_INVALID, 0, "the query must be a SELECT: it would write");
 	}
 	if (code == SQLITE_OK && (columns < 1 || columns > HX_OUTBOX_COLUMNS_MAX)) {
 		(void)sqlite3_finalize(statement);
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the query has no column, or more than %d",
+			err, HAPAX_ERR_INVALID, 0, "the query must have 1 to %d columns",
 			HX_OUTBOX_COLUMNS_MAX);
 	}
 	while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
@@ -170,7 +170,7 @@ static enum hapax_status check_columns(
 
 	if (sqlite3_stricmp(table->table, "hapax_outbox") == 0)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the table %s is the outbox itself",
+			err, HAPAX_ERR_INVALID, 0, "cannot adopt table %s: it is the outbox itself",
 			table->table);
 	code = hx_outbox_sqlite_run(
 		outbox,
@@ -190,13 +190,13 @@ static enum hapax_status check_columns(
 		if (code == SQLITE_OK && count == 0)
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"the table %s has no column %s; is this the preset for it? --column"
-				" FIELD=NAME says which column it is",
+				"table %s has no column %s; choose another preset, or name the "
+				"column with --column FIELD=NAME",
 				table->table, columns[i]);
 	}
 	return code == SQLITE_OK
 		? HAPAX_OK
-		: hx_outbox_sqlite_error(outbox, code, false, "the table was not read", err);
+		: hx_outbox_sqlite_error(outbox, code, false, "could not read the table", err);
 }
 
 /* The event's id: the row's id as text; a number gets the table's name as prefix. */
@@ -363,7 +363,7 @@ enum hapax_status hx_outbox_sqlite_adopt(
 		code = take_existing(outbox, table, count);
 	if (code == SQLITE_OK)
 		return base->ops->savepoint(base, HX_OUTBOX_KEEP, err);
-	status = hx_outbox_sqlite_error(outbox, code, false, "the table was not taken over", err);
+	status = hx_outbox_sqlite_error(outbox, code, false, "could not adopt the table", err);
 	(void)base->ops->savepoint(base, HX_OUTBOX_UNDO, NULL);
 	return status;
 }

@@ -80,7 +80,7 @@ enum hapax_status hx_outbox_sqlite_renew(
 	struct hapax_outbox *base, const char *relay, const char *owner, int64_t lease_ms,
 	bool is_idle, unsigned *ret_partitions, struct hapax_error *err)
 {
-	static const char what[] = "the partitions were not leased";
+	static const char what[] = "could not lease partitions";
 	struct hx_outbox_sqlite *outbox = outbox_sqlite_relay_of(base);
 	int64_t now_ms = hx_outbox_sqlite_now_ms();
 	int64_t until_ms = now_ms + lease_ms, count = 0;
@@ -121,7 +121,7 @@ enum hapax_status hx_outbox_sqlite_renew(
 enum hapax_status hx_outbox_sqlite_settle(
 	struct hapax_outbox *base, const char *relay, int64_t pause_ms_max, struct hapax_error *err)
 {
-	static const char what[] = "waiting rows were not looked for";
+	static const char what[] = "could not check waiting rows";
 	struct hx_outbox_sqlite *outbox = outbox_sqlite_relay_of(base);
 	int64_t now_ms = hx_outbox_sqlite_now_ms(), parked = 0;
 	const void *values[] = {relay, &now_ms, &pause_ms_max};
@@ -159,7 +159,7 @@ enum hapax_status hx_outbox_sqlite_settle(
 enum hapax_status hx_outbox_sqlite_leave(
 	struct hapax_outbox *base, const char *relay, struct hapax_error *err)
 {
-	static const char what[] = "the partitions were not given back";
+	static const char what[] = "could not give back the partitions";
 	struct hx_outbox_sqlite *outbox = outbox_sqlite_relay_of(base);
 	const void *values[] = {relay};
 	enum hapax_status status = hx_outbox_sqlite_begin(outbox, what, err);
@@ -297,7 +297,8 @@ enum hapax_status hx_outbox_sqlite_fetch(
 		code = sqlite3_reset(statement);
 	(void)sqlite3_finalize(statement);
 	if (code != SQLITE_OK)
-		return hx_outbox_sqlite_error(outbox, code, false, "the outbox was not read", err);
+		return hx_outbox_sqlite_error(
+			outbox, code, false, "could not read the outbox", err);
 	for (size_t i = 0; i < batch->count; i++) {
 		point_row(&batch->rows[i], &batch->memory);
 		/* In the order of the outbox: an ordering key keeps it. */
@@ -381,7 +382,7 @@ static int mark_row(
 enum hapax_status hx_outbox_sqlite_mark(
 	struct hapax_outbox *base, struct hx_outbox_batch *batch, struct hapax_error *err)
 {
-	static const char what[] = "rows were not marked";
+	static const char what[] = "could not mark rows";
 	struct hx_outbox_sqlite *outbox = outbox_sqlite_relay_of(base);
 	int64_t now_ms = hx_outbox_sqlite_now_ms();
 	enum hapax_status status = hx_outbox_sqlite_begin(outbox, what, err);

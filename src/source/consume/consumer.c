@@ -102,7 +102,7 @@ enum hapax_status hx_consumer_init(
 	    hx_ordering_queues_init(&consumer->ordering_queues, count, secret) != HAPAX_OK) {
 		hx_consumer_done(consumer);
 		return hx_error_set(
-			err, HAPAX_ERR_NO_MEMORY, 0, "out of memory for %zu messages", count);
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for %zu messages", count);
 	}
 	for (size_t i = 0; i < count; i++) {
 		struct hx_in_flight *in_flight = &consumer->in_flight_list[i];
@@ -210,7 +210,7 @@ static enum hx_in_flight_reason find_key(struct hx_in_flight *in_flight, struct 
 
 	if (in_flight->message->flags & HAPAX_MESSAGE_TOO_LARGE) {
 		(void)hx_error_set(
-			err, HAPAX_ERR_LIMIT, 0, "it is larger than the source takes (size_max)");
+			err, HAPAX_ERR_LIMIT, 0, "it is larger than size_max of the source");
 		return HX_REASON_TOO_LARGE;
 	}
 	status = hx_envelope_read(&in_flight->envelope, in_flight->message, err);
@@ -220,7 +220,7 @@ static enum hx_in_flight_reason find_key(struct hx_in_flight *in_flight, struct 
 	in_flight->route = route_of(consumer, type);
 	if (in_flight->route == NULL) {
 		(void)hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "no handler has the type '%.*s'",
+			err, HAPAX_ERR_INVALID, 0, "no handler for type '%.*s'",
 			(int)(type.size < 100 ? type.size : 100), (const char *)type.data);
 		return HX_REASON_NO_ROUTE;
 	}

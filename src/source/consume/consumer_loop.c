@@ -130,7 +130,7 @@ static void tell_warm_up(struct hx_consumer *core, uint64_t warming)
 		(void)snprintf(
 			why, sizeof(why),
 			warming > 0 ? "reading the past of %" PRIu64 " partitions"
-				    : "%" PRIu64 " messages of the past were marked",
+				    : "%" PRIu64 " past messages marked",
 			warming > 0 ? warming : core->stats.warmed);
 		event.why = why;
 		hx_consumer_tell(core, NULL, &event);
@@ -221,25 +221,25 @@ static enum hapax_status complete(
 	if (given == NULL || given->size < sizeof(size_t) || given->size > sizeof(*options))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the options of the consumer have no known size");
+			"the options of the consumer have an unknown size");
 	memcpy(options, given, given->size);
 	if ((options->row_count > 0) + (options->to != NULL) + (options->exec != NULL) != 1)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a consumer needs one handler: rows, a URL to send to, or a command");
+			"a consumer needs one handler: rows, a URL or a command");
 	if (options->flags & HAPAX_CONSUMER_TRANSACTIONS &&
 	    (options->row_count == 0 || options->flags & HAPAX_CONSUMER_INLINE ||
 	     options->on_duplicate == HAPAX_ON_DUPLICATE_TAG))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"transactions are for functions, on threads of the consumer's, and a duplicate "
-			"has none");
+			"transactions need functions on the consumer's threads, and "
+			"on_duplicate cannot be tag");
 	complete_run(&options->run);
 	if (options->prefetch == 0)
 		options->prefetch = PREFETCH_DEFAULT;
 	if (options->prefetch > PREFETCH_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "prefetch was more than %d", PREFETCH_MAX);
+			err, HAPAX_ERR_INVALID, 0, "prefetch must be at most %d", PREFETCH_MAX);
 	if (options->parallel == 0)
 		options->parallel = PARALLEL_DEFAULT;
 	if (options->parallel > options->prefetch)
@@ -286,7 +286,7 @@ static enum hapax_status make_route(
 	if (size > 0)
 		route->type = hx_alloc(size);
 	if (route->identity == NULL || (size > 0 && route->type == NULL))
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory for a route");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a route");
 	if (size > 0)
 		memcpy(route->type, row->type, size);
 	return hx_identity_init(route->identity, strategy, key_options, err);
@@ -300,7 +300,7 @@ static enum hapax_status make_routes(struct hx_consumer *core, struct hapax_erro
 
 	core->routes = hx_alloc_zero(count, sizeof(*core->routes));
 	if (core->routes == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory for routes");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for routes");
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++) {
 		const struct hapax_registration *row =
 			options->row_count > 0 ? &options->rows[i] : NULL;
@@ -309,7 +309,7 @@ static enum hapax_status make_routes(struct hx_consumer *core, struct hapax_erro
 		if (row != NULL && (row->size != sizeof(*row) || row->handler == NULL))
 			status = hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"row %zu has no known size, or no handler", i);
+				"row %zu has an unknown size, or no handler", i);
 		else
 			status = make_route(&core->routes[i], options, row, err);
 	}
@@ -388,7 +388,7 @@ static enum hapax_status make_loop(struct hapax_consumer *consumer, struct hapax
 	status =
 		hx_timer_introduce(&consumer->reactor.timers, &consumer->timer, on_timer, consumer);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "out of memory for a timer");
+		return hx_error_set(err, status, 0, "not enough memory for a timer");
 	return HAPAX_OK;
 }
 
@@ -432,7 +432,7 @@ enum hapax_status hapax_consumer_new(
 			err, HAPAX_ERR_INVALID, 0, "a consumer needs a source and a store");
 	consumer = hx_alloc_zero(1, sizeof(*consumer));
 	if (consumer == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	hx_lock_init(&consumer->lock);
 	consumer->stats = (struct hapax_consumer_stats)HAPAX_CONSUMER_STATS_INIT;
 	status = complete(&consumer->core.options, options, err);
@@ -497,7 +497,7 @@ void hapax_consumer_free(struct hapax_consumer *consumer)
 enum hapax_status hapax_consumer_run(struct hapax_consumer *consumer, struct hapax_error *err)
 {
 	if (consumer == NULL || consumer->has_run)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a consumer runs once");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a consumer can run only once");
 	consumer->has_run = true;
 	hx_reactor_post(&consumer->reactor, &consumer->turn);
 	hx_reactor_run(&consumer->reactor);
@@ -507,7 +507,8 @@ enum hapax_status hapax_consumer_run(struct hapax_consumer *consumer, struct hap
 			consumer->core.failure.message);
 	if (consumer->is_hurried)
 		return hx_error_set(
-			err, HAPAX_ERR_LIMIT, 0, "what ran had to be stopped after drain_ms");
+			err, HAPAX_ERR_LIMIT, 0,
+			"handlers that still ran after drain_ms were stopped");
 	return HAPAX_OK;
 }
 

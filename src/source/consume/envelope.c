@@ -124,11 +124,11 @@ static enum hapax_status take_fields(
 
 	if (count > HX_ENVELOPE_HEADERS_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_LIMIT, 0, "the message had more than %d headers",
+			err, HAPAX_ERR_LIMIT, 0, "too many headers: limit %d",
 			HX_ENVELOPE_HEADERS_MAX);
 	hx_buf_clear(&envelope->values);
 	if (hx_buf_reserve(&envelope->values, room_needed(message, count)) != HAPAX_OK)
-		return hx_error_set(err, HAPAX_ERR_LIMIT, 0, "the headers did not fit");
+		return hx_error_set(err, HAPAX_ERR_LIMIT, 0, "the headers are too long");
 	envelope->field_count = 0;
 	envelope->is_cloudevent = false;
 	envelope->content_type = hx_bytes(NULL, 0);
@@ -220,7 +220,7 @@ enum hapax_status hx_envelope_read(
 	if (mode == HX_CLOUDEVENTS_BATCHED)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"batches of events have no place in a message");
+			"a message must not contain a batch of events");
 	if (mode == HX_CLOUDEVENTS_STRUCTURED)
 		status = hx_cloudevent_read_structured(
 			&envelope->cloudevent, message->data, &envelope->text, err);

@@ -44,7 +44,7 @@ enum hapax_status hx_identity_init(
 		return hapax_key_strategy_new(strategy, options, &identity->asked, err);
 	if (options != NULL && options->include_count > 0)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "paths to include need a strategy 'content'");
+			err, HAPAX_ERR_INVALID, 0, "include needs the strategy content or hybrid");
 	status = make_usual(&identity->event_id, "event-id", options, err);
 	for (size_t i = 0; i < HX_IDENTITY_HEADERS && status == HAPAX_OK; i++) {
 		(void)snprintf(text, sizeof(text), "header:%s", header_names[i]);

@@ -80,7 +80,7 @@ void hx_settle_store_refused(struct hx_consumer *consumer, enum hapax_status sta
 		consumer->failure.status = status;
 		(void)snprintf(
 			consumer->failure.message, sizeof(consumer->failure.message),
-			"the store failed and has to be opened anew");
+			"the store stopped after an error; restart the consumer");
 	}
 	if (!consumer->is_away) {
 		consumer->is_away = true;
@@ -167,7 +167,8 @@ static void duplicate(struct hx_in_flight *in_flight, const struct hapax_answer 
 	/* The result is a permanent failure: its dead letter may not have been sent. */
 	if (answer->result.result_class == HAPAX_RESULT_DEFINITIVE &&
 	    !(answer->flags & HAPAX_ANSWER_MISMATCH)) {
-		hx_settle_hand_on(in_flight, HX_REASON_DEFINITIVE, "its handler refused it before");
+		hx_settle_hand_on(
+			in_flight, HX_REASON_DEFINITIVE, "its handler rejected it before");
 		return;
 	}
 	consumer->stats.duplicates[event.cause]++;
@@ -222,7 +223,7 @@ static void ran(struct hx_in_flight *in_flight, const struct hapax_answer *answe
 			(const char *)in_flight->error.data);
 		hx_settle_hand_on(
 			in_flight, HX_REASON_DEFINITIVE,
-			why[0] != '\0' ? why : "its handler refused it");
+			why[0] != '\0' ? why : "its handler rejected it");
 		return;
 	case HAPAX_RUN_TRANSIENT:
 	case HAPAX_RUN_AMBIGUOUS: failed(in_flight, answer); return;
@@ -269,7 +270,8 @@ static void refused(struct hx_in_flight *in_flight)
 	in_flight->consumer->stats.refused++;
 	(void)snprintf(
 		in_flight->reason_text, sizeof(in_flight->reason_text),
-		"the store does not take its key: it is for another tenant, or its user lacks a right");
+		"the store rejected its key: it belongs to another tenant, or the user lacks a "
+		"permission");
 	keep_trying(in_flight);
 }
 
@@ -288,13 +290,13 @@ static void damaged(struct hx_in_flight *in_flight, const struct hapax_answer *a
 		consumer->stats.unreadable++;
 		hx_settle_hand_on(
 			in_flight, HX_REASON_UNREADABLE,
-			"its key is done, but what is stored for it cannot be read: see hapax fsck");
+			"its key is done, but the stored record cannot be read; run 'hapax fsck'");
 		return;
 	}
 	consumer->stats.refused++;
 	(void)snprintf(
 		in_flight->reason_text, sizeof(in_flight->reason_text),
-		"what is stored for its key cannot be read: see hapax fsck");
+		"the stored record of its key cannot be read; run 'hapax fsck'");
 	keep_trying(in_flight);
 }
 
@@ -339,11 +341,12 @@ void hx_settle_answer(struct hx_in_flight *in_flight, const struct hapax_answer 
 	case HAPAX_OUTCOME_MISMATCH:
 		consumer->stats.mismatches++;
 		hx_settle_hand_on(
-			in_flight, HX_REASON_MISMATCH, "its key was seen with another payload");
+			in_flight, HX_REASON_MISMATCH, "its key was used with a different payload");
 		return;
 	case HAPAX_OUTCOME_PARKED:
 		consumer->stats.parked++;
-		hx_settle_hand_on(in_flight, HX_REASON_PARKED, "its key waits for a decision");
+		hx_settle_hand_on(
+			in_flight, HX_REASON_PARKED, "its key is parked; run 'hapax resolve'");
 		return;
 	default:
 		/* In progress elsewhere, and may still fail. */

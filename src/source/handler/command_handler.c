@@ -179,8 +179,8 @@ static enum hapax_status start(
 	if (failed == 0)
 		failed = hx_stream_pipe(out, HX_STREAM_READ_NOWAIT);
 	if (failed != 0) {
-		status =
-			hx_error_set(err, hx_error_status_of(-failed), -failed, "no pipe was made");
+		status = hx_error_set(
+			err, hx_error_status_of(-failed), -failed, "could not create a pipe");
 	} else {
 		plan.argv = command->argv;
 		plan.set = set;
@@ -288,10 +288,11 @@ static enum hapax_run_outcome judge(struct running *running)
 	if (running->is_late)
 		return hapax_work_fail(
 			work, HAPAX_RUN_AMBIGUOUS,
-			"the command was stopped: it took too long, or lost its claim");
+			"the command was stopped: it exceeded its time, or lost its claim");
 	if (running->end.signal != 0) {
 		(void)snprintf(
-			why, sizeof(why), "signal %d ended the command", running->end.signal);
+			why, sizeof(why), "the command was terminated by signal %d",
+			running->end.signal);
 		return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, why);
 	}
 	if (running->end.exit_code != 0) {
@@ -327,7 +328,7 @@ enum hapax_run_outcome hx_command_run_work(struct hapax_work *work, void *contex
 	/* Without HAPAX_DUPLICATE the command would take a duplicate for a first delivery. */
 	status = describe(&variables, in_flight)
 		? start(&running, command, variables.list, &err)
-		: hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "out of memory for a command");
+		: hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a command");
 	hx_buf_done(&variables.text);
 	if (status != HAPAX_OK) {
 		close_input(&running);

@@ -172,7 +172,7 @@ static enum hapax_status write_request(
 			  in_flight, &writer, &in_flight->document, &in_flight->http.body)
 		: hx_event_writer_binary(in_flight, &writer, &in_flight->http.body);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "the event did not fit into a request");
+		return hx_error_set(err, status, 0, "the event is too long for a request");
 	hx_http1_write_field(&writer, HX_BYTES_LIT("User-Agent"), HX_BYTES_LIT("hapax"));
 	if (in_flight->token != 0) {
 		hx_http1_write_number(&writer, HX_BYTES_LIT("Hapax-Token"), in_flight->token);
@@ -187,7 +187,7 @@ static enum hapax_status write_request(
 static void start(struct hx_handler *base, struct hx_in_flight *in_flight)
 {
 	struct hx_http_handler *handler = (struct hx_http_handler *)base;
-	struct hapax_error err = {.message = "out of memory"};
+	struct hapax_error err = {.message = "not enough memory"};
 	enum hapax_status status = prepare(handler, in_flight);
 	int64_t deadline_ns = INT64_MAX;
 
@@ -245,10 +245,11 @@ enum hapax_status hx_http_handler_init(
 
 	memset(handler, 0, sizeof(*handler));
 	if (!hx_http_url_parse(url, &target, why))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the URL to send to %s", why);
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the URL of the handler %s", why);
 	if (target.authority.size >= sizeof(handler->authority) ||
 	    target.path.size >= sizeof(handler->path) - 1)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the URL to send to was too long");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the URL of the handler is too long");
 	memcpy(handler->authority, target.authority.data, target.authority.size);
 	if (target.path.size == 0)
 		handler->path[0] = '/';

@@ -12,7 +12,8 @@ enum hapax_status hx_tx_sessions_open(
 	(void)tx_sessions, (void)store, (void)group;
 	return hx_error_set(
 		err, HAPAX_ERR_UNSUPPORTED, 0,
-		"transactions need PostgreSQL, which was not built in: build with -Dpostgres=enabled");
+		"transactions need PostgreSQL, which is not built in; build with "
+		"-Dpostgres=enabled");
 }
 
 void hx_tx_sessions_close(struct hx_tx_sessions *tx_sessions)
@@ -23,7 +24,7 @@ void hx_tx_sessions_close(struct hx_tx_sessions *tx_sessions)
 enum hapax_run_outcome hx_tx_session_run_work(struct hapax_work *work, void *context)
 {
 	(void)context;
-	return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, "PostgreSQL was not built in");
+	return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, "PostgreSQL is not built in");
 }
 
 enum hapax_status hx_tx_sessions_offset(
@@ -31,5 +32,5 @@ enum hapax_status hx_tx_sessions_offset(
 	struct hapax_error *err)
 {
 	(void)tx_sessions, (void)topic, (void)partition, (void)ret_next;
-	return hx_error_set(err, HAPAX_ERR_UNSUPPORTED, 0, "PostgreSQL was not built in");
+	return hx_error_set(err, HAPAX_ERR_UNSUPPORTED, 0, "PostgreSQL is not built in");
 }

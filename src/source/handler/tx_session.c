@@ -71,7 +71,7 @@ static enum hapax_status greet(
 	enum hapax_status status = HAPAX_OK;
 
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
-		status = hx_postgres_result_error(result, "PostgreSQL refused", err);
+		status = hx_postgres_result_error(result, "PostgreSQL rejected the request", err);
 	PQclear(result);
 	return status;
 }
@@ -92,7 +92,8 @@ static enum hapax_status join(
 	if (strcmp(schema, tx_sessions->place->schema) != 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the search_path of the role finds the ledger of schema '%s' before that of '%s'",
+			"the search_path of the role finds the hapax tables of schema '%s' "
+			"before those of '%s'; change search_path",
 			schema, tx_sessions->place->schema);
 	return tx_sessions->group == NULL
 		? HAPAX_OK
@@ -140,7 +141,8 @@ static struct hx_tx_session *tx_session_take(
 	if (tx_session == NULL)
 		tx_session = hx_alloc_zero(1, sizeof(*tx_session));
 	if (tx_session == NULL) {
-		(void)hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to join a database");
+		(void)hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to join a database");
 		return NULL;
 	}
 	if (make_ready(tx_sessions, tx_session, err) == HAPAX_OK)
@@ -170,8 +172,7 @@ enum hapax_status hx_tx_sessions_open(
 	if (tx_sessions->place == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"functions run in transactions where the store is postgres://, not '%s'",
-			hapax_store_url(store));
+			"transactions need a postgres:// store, not '%s'", hapax_store_url(store));
 	tx_session = tx_session_take(tx_sessions, &why);
 	if (tx_session == NULL)
 		return hx_error_set(err, why.status, 0, "%s", why.message);

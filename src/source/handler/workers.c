@@ -44,13 +44,13 @@ static void work_on(struct hx_in_flight *in_flight)
 	/* The message waited for a worker, and the process may have been stopped. */
 	if (!hx_in_flight_may_begin(in_flight)) {
 		in_flight->outcome = hapax_work_fail(
-			work, HAPAX_RUN_TRANSIENT, "its lease was over before it began");
+			work, HAPAX_RUN_TRANSIENT, "the lease lapsed before the handler started");
 		return;
 	}
 	in_flight->outcome = in_flight->route->fn(work, in_flight->route->context);
 	if ((unsigned)in_flight->outcome > HAPAX_RUN_AMBIGUOUS)
 		in_flight->outcome = hapax_work_fail(
-			work, HAPAX_RUN_AMBIGUOUS, "the handler returned no known outcome");
+			work, HAPAX_RUN_AMBIGUOUS, "the handler returned an unknown outcome");
 	if (work->result.body.data == NULL)
 		work->result.body = hapax_buf_bytes(&in_flight->call.body);
 }
@@ -159,7 +159,7 @@ enum hapax_status hx_workers_init(
 		return HAPAX_OK;
 	workers->threads = hx_alloc_zero(count, sizeof(*workers->threads));
 	if (workers->threads == NULL)
-		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory for threads");
+		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for threads");
 	while (status == HAPAX_OK && workers->thread_count < count) {
 		status = hx_thread_start(
 			&workers->threads[workers->thread_count], serve, workers, "hapax-worker",

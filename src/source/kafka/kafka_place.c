@@ -74,10 +74,10 @@ static enum hapax_status take_topics(
 		if (topic == NULL || topic[0] == '\0' || strlen(topic) >= HX_KAFKA_TOPIC_SIZE)
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"a topic was missing or not a name; kafka://HOST/TOPIC?group=G");
+				"invalid or missing topic; use kafka://HOST/TOPIC?group=G");
 		if (place->topic_count == HX_KAFKA_TOPICS_MAX)
 			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "there were more than %d topics",
+				err, HAPAX_ERR_INVALID, 0, "too many topics: limit %d",
 				HX_KAFKA_TOPICS_MAX);
 		place->topics[place->topic_count++] = topic;
 	}
@@ -95,7 +95,7 @@ enum hapax_status hx_kafka_place_parse(
 	if (status == HAPAX_OK && parts.path.size == 0)
 		status = hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the URL named no topic; it looks like kafka://HOST/TOPIC?group=G");
+			"missing topic in the URL; use kafka://HOST/TOPIC?group=G");
 	if (status == HAPAX_OK)
 		status = take_topics(
 			place, hx_bytes((const char *)parts.path.data + 1, parts.path.size - 1),

@@ -193,7 +193,7 @@ struct hx_kafka_message *hx_kafka_message_new(
 	message = take_spare(source, count < HEADERS_LIMIT ? count : HEADERS_LIMIT);
 	if (message == NULL) {
 		/* A skipped message would be lost: the next one's mark would cover it, too. */
-		hx_kafka_say(source, "out of memory for a message", true);
+		hx_kafka_say(source, "not enough memory for a message", true);
 		return NULL;
 	}
 	message->is_past = false;
@@ -506,12 +506,12 @@ enum hapax_status hx_kafka_open(
 	enum hapax_status status;
 
 	if (source == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	source->base.ops = &kafka_ops;
 	status = hx_kafka_place_parse(url, &source->place, err);
 	if (status == HAPAX_OK &&
 	    hx_source_init(&source->base, &kafka_ops, source->place.shown) != HAPAX_OK)
-		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	source->base.group = source->place.group;
 	if (status == HAPAX_OK)
 		status = hx_kafka_connect(source, err);
@@ -532,7 +532,7 @@ enum hapax_status hx_kafka_check(const char *url, struct hapax_error *err)
 	rd_kafka_conf_t *conf;
 
 	if (source == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	status = hx_kafka_place_parse(url, &source->place, err);
 	if (status == HAPAX_OK) {
 		/* librdkafka checks each property when it is set. */

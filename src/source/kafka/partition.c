@@ -29,7 +29,7 @@ void hx_kafka_partition_gain(struct hx_kafka_source *source, const char *topic, 
 		partition->topic = rd_kafka_topic_new(source->consumer, topic, NULL);
 	if (partition == NULL || partition->topic == NULL) {
 		/* Fatal: the broker counts it as ours, and its messages would be dropped. */
-		hx_kafka_say(source, "out of memory for a partition", true);
+		hx_kafka_say(source, "not enough memory for a partition", true);
 		hx_free(partition);
 		return;
 	}

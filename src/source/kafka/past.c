@@ -24,7 +24,7 @@ enum hapax_status hx_kafka_past_open(struct hx_kafka_source *source, struct hapa
 		return HAPAX_OK;
 	source->rereader = hx_alloc_zero(1, sizeof(*source->rereader));
 	if (source->rereader == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	hx_rereader_init(source->rereader, place->warm_up_ms, place->warm_up_count);
 	return HAPAX_OK;
 }
@@ -52,7 +52,7 @@ static bool start(struct hx_kafka_source *source, struct hapax_error *err)
 
 void hx_kafka_past_begin(struct hx_kafka_source *source, struct hx_kafka_partition *partition)
 {
-	struct hapax_error err = {.message = "out of memory"};
+	struct hapax_error err = {.message = "not enough memory"};
 
 	if (source->rereader == NULL || partition == NULL || partition->past_id != 0)
 		return;

@@ -106,7 +106,7 @@ void hx_kafka_producer_tick(struct hx_kafka_source *source)
 
 		refused = refused->private_next;
 		publication->done(
-			publication, HAPAX_ERR_LIMIT, "the producer of dead letters took no more");
+			publication, HAPAX_ERR_LIMIT, "the queue of dead letters is full");
 	}
 	if (source->producer != NULL)
 		(void)rd_kafka_poll(source->producer, 0);

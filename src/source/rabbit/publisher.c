@@ -239,12 +239,14 @@ static enum hapax_status send_letter(
 	recycle_amqp_pool(&publisher->pool);
 	if (amqp_decode_properties(AMQP_BASIC_CLASS, &publisher->pool, raw, &decoded) !=
 	    AMQP_STATUS_OK)
-		return hx_rabbit_code_error(AMQP_STATUS_NO_MEMORY, "a letter was not made", err);
+		return hx_rabbit_code_error(
+			AMQP_STATUS_NO_MEMORY, "could not build a message", err);
 	properties = *(amqp_basic_properties_t *)decoded;
 	if (properties._flags & AMQP_BASIC_HEADERS_FLAG)
 		old = properties.headers;
 	if (!make_headers(publisher, delivery, &old, &properties.headers))
-		return hx_rabbit_code_error(AMQP_STATUS_NO_MEMORY, "a letter was not made", err);
+		return hx_rabbit_code_error(
+			AMQP_STATUS_NO_MEMORY, "could not build a message", err);
 	properties._flags |= AMQP_BASIC_HEADERS_FLAG | AMQP_BASIC_DELIVERY_MODE_FLAG;
 	properties._flags &= ~(amqp_flags_t)(AMQP_BASIC_EXPIRATION_FLAG | AMQP_BASIC_USER_ID_FLAG);
 	properties.delivery_mode = AMQP_DELIVERY_PERSISTENT;
@@ -269,7 +271,7 @@ static void publish(struct hx_rabbit_source *source, struct hapax_publication *p
 	if (strlen(publication->target) >= HX_RABBIT_NAME_SIZE) {
 		hx_io_thread_published(
 			&source->io_thread, publication, HAPAX_ERR_UNAVAILABLE,
-			"its queue's name is longer than AMQP has room for");
+			"the name of its queue is too long for AMQP");
 		return;
 	}
 	status = open_publisher(source, &err);
@@ -321,8 +323,8 @@ static void tell_blocked(struct hx_rabbit_source *source)
 {
 	source->publisher.silent_pulses = 0;
 	hx_io_thread_say(
-		&source->io_thread,
-		"RabbitMQ takes no dead letters for now: it is short of memory or disk", false);
+		&source->io_thread, "RabbitMQ accepts no dead letters: it is low on memory or disk",
+		false);
 }
 
 /* False: the connection is unusable. */
@@ -335,7 +337,7 @@ static bool take_event(struct hx_rabbit_source *source, const struct hx_rabbit_e
 	case HX_RABBIT_NACK:
 		settle_sent(
 			source, event->tag, event->is_multiple, HAPAX_ERR_UNAVAILABLE,
-			"RabbitMQ did not take the message (nack)");
+			"RabbitMQ rejected the message (nack)");
 		return true;
 	case HX_RABBIT_RETURNED:
 	case HX_RABBIT_REFUSED:

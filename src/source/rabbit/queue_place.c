@@ -28,7 +28,9 @@ static enum hapax_status bad(struct hapax_error *err, const char *what)
 {
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"%s; a queue is amqp://user:password@host/QUEUE, or .../VHOST/QUEUE", what);
+		"%s; use amqp://user:password@host/QUEUE or "
+		"amqp://user:password@host/VHOST/QUEUE",
+		what);
 }
 
 static hx_url_other_fn refuse_other;
@@ -43,7 +45,7 @@ static enum hapax_status refuse_other(
 	/* Options of sinks, with another meaning here. */
 	if (hx_bytes_equal(name, HX_BYTES_LIT("exchange")) ||
 	    hx_bytes_equal(name, HX_BYTES_LIT("queue")))
-		return bad(err, "a source has its queue in the path, and no exchange");
+		return bad(err, "a source has its queue in the path, and cannot have an exchange");
 	return hx_url_option_refuse(&options, name, value, err);
 }
 
@@ -69,11 +71,11 @@ static enum hapax_status set_queue(
 	size_t vhost_size = slash == NULL ? 0 : (size_t)(slash - (const char *)path.data);
 
 	if (slash == NULL || vhost_size + 1 == path.size)
-		return bad(err, "the URL named no queue");
+		return bad(err, "missing queue in the URL");
 	if (!hx_url_text(
 		    hx_bytes(slash + 1, path.size - vhost_size - 1), place->rabbit.queue,
 		    HX_RABBIT_NAME_SIZE))
-		return bad(err, "the queue was not a name");
+		return bad(err, "invalid queue in the URL");
 	return hx_rabbit_place_set_vhost(&place->rabbit, hx_bytes(path.data, vhost_size), err);
 }
 

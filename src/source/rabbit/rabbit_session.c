@@ -167,7 +167,7 @@ static void take_deliver(struct hx_rabbit_source *source, const amqp_basic_deliv
 	source->coming = delivery;
 	source->coming_left = UINT64_MAX;
 	if (delivery == NULL) {
-		lose(source, "there was no memory for a message");
+		lose(source, "not enough memory for a message");
 		return;
 	}
 	delivery->tag = method->delivery_tag;
@@ -240,8 +240,8 @@ static void leave_aside(struct hx_rabbit_source *source, struct hx_rabbit_delive
 	set_aside(source, delivery);
 	(void)snprintf(
 		why, sizeof(why),
-		"there is no memory for a message of %" PRIu64
-		" bytes, above size_max (%zu); it stays in '%.100s'",
+		"not enough memory for a message of %" PRIu64 " bytes, above size_max (%zu); it "
+		"stays in '%.100s'",
 		delivery->body_size, source->place.size_max, source->place.rabbit.queue);
 	hx_io_thread_say(&source->io_thread, why, false);
 }
@@ -254,9 +254,9 @@ static void tell_returns(struct hx_rabbit_source *source, const struct hx_rabbit
 		return;
 	(void)snprintf(
 		why, sizeof(why),
-		"a message of '%.100s' was delivered and came back %" PRIu64
-		" times; behind its delivery limit (20 by default in RabbitMQ 4) the queue drops it:"
-		" set delivery-limit to -1, hapax counts attempts itself",
+		"a message of '%.100s' was delivered and returned %" PRIu64 " times; after its "
+		"delivery limit (20 by default in RabbitMQ 4) the queue drops it; set "
+		"delivery-limit to -1: hapax counts attempts itself",
 		source->place.rabbit.queue, delivery->returns);
 	hx_io_thread_say(&source->io_thread, why, false);
 }
@@ -309,7 +309,7 @@ static void take_body(struct hx_rabbit_source *source, const amqp_frame_t *frame
 	if (delivery == NULL)
 		return;
 	if (source->coming_left == UINT64_MAX || part.len > source->coming_left) {
-		lose(source, "RabbitMQ sent more of a message than it had announced");
+		lose(source, "RabbitMQ sent more data for a message than announced");
 		return;
 	}
 	source->coming_left -= part.len;
@@ -338,7 +338,7 @@ static void take_method(struct hx_rabbit_source *source, const amqp_method_t *me
 		hx_io_thread_set_lag(&source->io_thread, declared->message_count);
 		return;
 	case AMQP_BASIC_CANCEL_METHOD:
-		lose(source, "RabbitMQ cancelled the consumer: the queue was deleted or moved");
+		lose(source, "RabbitMQ canceled the consumer: the queue was deleted or moved");
 		return;
 	case AMQP_CHANNEL_CLOSE_METHOD:
 		lose_by_method(source, "channel", channel->reply_code, channel->reply_text);
@@ -584,11 +584,11 @@ static enum hapax_status subscribe(struct hx_rabbit_source *source, struct hapax
 	if (status != HAPAX_OK)
 		return status;
 	(void)amqp_basic_qos(conn, HX_RABBIT_CHANNEL, 0, source->place.prefetch, 0);
-	status = check_reply(source, "RabbitMQ refused the prefetch", err);
+	status = check_reply(source, "RabbitMQ rejected the prefetch", err);
 	if (status != HAPAX_OK)
 		return status;
 	(void)snprintf(
-		what, sizeof(what), "RabbitMQ does not let us consume from '%s'", place->queue);
+		what, sizeof(what), "RabbitMQ does not allow consuming from '%s'", place->queue);
 	name_subscription(source, name);
 	(void)amqp_basic_consume(
 		conn, HX_RABBIT_CHANNEL, amqp_cstring_bytes(place->queue), amqp_cstring_bytes(name),

@@ -176,13 +176,13 @@ static enum hapax_status open_source(
 	if (status != HAPAX_OK)
 		return status;
 	if (hx_source_init(&source->base, &rabbit_ops, source->place.shown) != HAPAX_OK)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	status = hx_io_thread_init(&source->io_thread, &source->base, &courier_ops, source, err);
 	if (status != HAPAX_OK)
 		return status;
 	if (hx_timer_introduce(timers, &source->retry, on_retry, source) != HAPAX_OK ||
 	    hx_timer_introduce(timers, &source->pulse, on_pulse, source) != HAPAX_OK)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory for timers");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for timers");
 	return HAPAX_OK;
 }
 
@@ -193,7 +193,7 @@ enum hapax_status hx_rabbit_source_open(
 	enum hapax_status status;
 
 	if (source == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	source->base.ops = &rabbit_ops;
 	hx_rabbit_publisher_init(&source->publisher);
 	status = open_source(source, url, err);
@@ -211,7 +211,7 @@ enum hapax_status hx_rabbit_source_check(const char *url, struct hapax_error *er
 	enum hapax_status status;
 
 	if (place == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	status = hx_queue_place_parse(url, place, err);
 	hx_free(place);
 	return status;

@@ -255,7 +255,7 @@ static enum hapax_status make_lines(struct hx_redis_source *source, struct hapax
 		    &source->writer.line, reactor, &source->resolver, place, source->tls,
 		    &hx_redis_writer_ops, source) != HAPAX_OK ||
 	    hx_timer_introduce(&reactor->timers, &source->pulse, on_pulse, source) != HAPAX_OK)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory for Redis");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for Redis");
 	source->reader.line.reply_size_max = hx_redis_reader_reply_size_max(source->place.size_max);
 	return HAPAX_OK;
 }
@@ -269,7 +269,7 @@ static enum hapax_status open_source(
 		return status;
 	make_member(source);
 	if (hx_source_init(&source->base, &redis_ops, source->place.shown) != HAPAX_OK)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	status = hx_redis_connection_tls_context(&source->place.redis, &source->tls, err);
 	if (status == HAPAX_OK)
 		status = hx_io_thread_init(
@@ -284,7 +284,7 @@ enum hapax_status hx_redis_source_open(
 	enum hapax_status status;
 
 	if (source == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	source->base.ops = &redis_ops;
 	status = open_source(source, url, err);
 	if (status != HAPAX_OK) {
@@ -301,7 +301,7 @@ enum hapax_status hx_redis_source_check(const char *url, struct hapax_error *err
 	enum hapax_status status;
 
 	if (place == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "out of memory");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	status = hx_stream_place_parse(url, place, err);
 	explicit_bzero(place, sizeof(*place));
 	hx_free(place);

@@ -65,7 +65,7 @@ bool hx_redis_line_send(struct hx_redis_line *line)
 		return false;
 	if (write_output(line) != HAPAX_OK) {
 		hx_redis_connection_break(
-			&line->connection, "there was no memory for a command to Redis");
+			&line->connection, "not enough memory for a command to Redis");
 		return false;
 	}
 	/* The deadline of the oldest: later commands must not extend it; every reply does. */

@@ -32,8 +32,7 @@ static const struct hx_url_options options = {.of = "a Redis source", .rows = ro
 
 static enum hapax_status bad(struct hapax_error *err, const char *what)
 {
-	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "%s; a stream is redis://host/STREAM?group=G", what);
+	return hx_error_set(err, HAPAX_ERR_INVALID, 0, "%s; use redis://host/STREAM?group=G", what);
 }
 
 static void write_shown(struct hx_stream_place *place)
@@ -70,15 +69,17 @@ static enum hapax_status parse(
 	    !hx_url_text(
 		    hx_bytes((const char *)url.path.data + 1, url.path.size - 1), place->stream,
 		    sizeof(place->stream)))
-		return bad(err, "the stream was not a name");
+		return bad(err, "invalid stream in the URL");
 	status = hx_redis_place_end(&place->redis, &options, url.query, place, err);
 	if (status != HAPAX_OK)
 		return status;
 	if (place->redis.is_cluster)
 		return bad(
-			err, "streams of a Redis Cluster are read from the server that has them");
+			err,
+			"cannot read a stream from a Redis Cluster URL; use the server "
+			"that has the stream");
 	if (place->stream[0] == '\0')
-		return bad(err, "the URL named no stream");
+		return bad(err, "missing stream in the URL");
 	write_shown(place);
 	return HAPAX_OK;
 }

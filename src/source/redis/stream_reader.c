@@ -377,7 +377,7 @@ static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
 	hx_io_thread_deliver(&source->io_thread, &list);
 	if (!is_good)
 		hx_redis_connection_break(
-			&line->connection, "an answer of Redis had another form, or no room");
+			&line->connection, "unexpected or too long reply from Redis");
 	if (source->is_stopping)
 		hx_redis_source_end(source);
 	else

@@ -333,7 +333,7 @@ static void give_up(struct hx_redis_source *source)
 	struct hx_redis_writer *writer = &source->writer;
 	struct hx_io_message *message_;
 
-	refuse_all(source, &writer->waiting, "Redis was not reached");
+	refuse_all(source, &writer->waiting, "could not reach Redis");
 	while ((message_ = hx_io_messages_take(&writer->acked)) != NULL)
 		forget(source, (struct hx_redis_entry *)(void *)message_);
 	while ((message_ = hx_io_messages_take(&writer->given_back)) != NULL)
@@ -448,7 +448,7 @@ static void take_acked(
 	/* READONLY, LOADING, NOAUTH: refused, but the next line may reach another server. */
 	if (value->type == HX_RESP_ERROR) {
 		(void)snprintf(
-			why, sizeof(why), "Redis took no acknowledgement: %.*s",
+			why, sizeof(why), "Redis rejected the acknowledgment: %.*s",
 			(int)(value->text.size < 200 ? value->text.size : 200),
 			(const char *)value->text.data);
 		hx_redis_connection_break(&source->writer.line.connection, why);

@@ -92,7 +92,7 @@ static enum hapax_status index_refuse(
 	uint64_t bytes_max = hx_process_address_bytes_max();
 
 	if (status != HAPAX_ERR_NO_MEMORY || bytes_max > bytes + ADDRESS_BYTES_BESIDES)
-		return hx_error_set(err, status, 0, "no memory to open a store");
+		return hx_error_set(err, status, 0, "not enough memory to open a store");
 	return hx_error_set(
 		err, status, 0,
 		"could not reserve %" PRIu64 " MiB of address space for a store: the limit of this"
@@ -111,7 +111,8 @@ enum hapax_status hx_index_new(
 
 	if (index == NULL || hx_alloc_pages_commit(index, INDEX_BYTES, 0) != 0) {
 		hx_alloc_pages_release(index, INDEX_BYTES);
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to open a store");
 	}
 	hx_random_bytes(index->hash_key, sizeof(index->hash_key));
 	index->scopes = setup->scopes;

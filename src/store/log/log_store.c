@@ -119,7 +119,7 @@ static enum hapax_status wait_for_frame(struct hx_log *log, struct hapax_error *
 	struct hx_log_request nothing = {.ops = &none};
 
 	if (!hx_log_queue_run(&log->queue, &nothing))
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to wait");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to wait");
 	return hx_log_writer_is_latched(&log->writer) ? refuse_latched(log, err) : HAPAX_OK;
 }
 
@@ -169,7 +169,7 @@ static int hand_out(
 	hx_buf_clear(&scan->result);
 	scan->status = hx_buf_reserve(&scan->result, size);
 	if (scan->status != HAPAX_OK)
-		hx_error_set(scan->err, scan->status, 0, "no memory for a result");
+		hx_error_set(scan->err, scan->status, 0, "not enough memory for a result");
 	else
 		scan->status = hx_log_fetch_bytes(
 			scan->log, elsewhere, scan->result.data, size, scan->err);
@@ -227,7 +227,7 @@ static enum hapax_status log_count(
 	enum hapax_status status = hx_log_counts_add(&log->counts, rows, count, hx_log_now(log));
 
 	if (status != HAPAX_OK)
-		hx_error_set(err, status, 0, "no memory for counters");
+		hx_error_set(err, status, 0, "not enough memory for counters");
 	return status;
 }
 
@@ -293,7 +293,7 @@ static enum hapax_status must_exist(struct hx_log *log, struct hapax_error *err)
 	if (io->ops->stat_path(io->context, path, &st) == 0)
 		return HAPAX_OK;
 	return hx_error_set(
-		err, HAPAX_ERR_UNAVAILABLE, 0, "there is no store in \"%.128s\"",
+		err, HAPAX_ERR_UNAVAILABLE, 0, "there is no store in '%.128s'",
 		log->directory.path);
 }
 
@@ -416,7 +416,8 @@ static enum hapax_status open_all(
 	if (status == HAPAX_OK && hx_store_options(&log->base)->evict != HAPAX_EVICT_NONE)
 		status = hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"file: does not evict: it would forget what it promised to keep");
+			"a file: store cannot evict: it would forget keys that must be "
+			"remembered; use evict: none");
 	if (status == HAPAX_OK)
 		status = enter_directory(log, err);
 	if (status == HAPAX_OK)
@@ -443,7 +444,8 @@ enum hapax_status hx_log_open_from(
 	enum hapax_status status;
 
 	if (log == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to open a store");
 	log->directory.lock_file = -1;
 	log->first_mark = mark;
 	hx_mutex_init(&log->sweep_mutex);

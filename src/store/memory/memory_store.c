@@ -180,10 +180,12 @@ enum hapax_status hx_memory_open(
 
 	if (*path != '\0')
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "nothing may follow 'memory:' in its URL");
+			err, HAPAX_ERR_INVALID, 0,
+			"invalid store URL: nothing may follow 'memory:'");
 	memory = hx_alloc_zero(1, sizeof(*memory));
 	if (memory == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to open a store");
 	/* The index needs the scopes of the core; the housekeeper needs the index. */
 	status = hx_store_attach_quietly(&memory->base, &memory_ops, url, options, err);
 	if (status != HAPAX_OK) {

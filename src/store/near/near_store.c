@@ -261,14 +261,15 @@ static enum hapax_status take_options(
 	if (given != NULL) {
 		if (given->size < sizeof(given->size) || given->size > sizeof(options))
 			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "near options have an unknown size");
+				err, HAPAX_ERR_INVALID, 0,
+				"the options of the near cache have an unknown size");
 		memcpy(&options, given, given->size);
 	}
 	if (options.age_ms_max < 0 || options.age_ms_max > AGE_MS_MAX ||
 	    options.keys_max > KEYS_LIMIT)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a near cache keeps at most 16,777,216 keys, for at most a second");
+			"a near cache holds at most 16,777,216 keys, for at most one second");
 	near->clock = options.clock != NULL ? options.clock : hapax_clock_system();
 	near->age_ms_max = options.age_ms_max != 0 ? options.age_ms_max : AGE_MS_MAX;
 	*ret_pairs = pairs_for(options.keys_max != 0 ? options.keys_max : KEYS_DEFAULT);
@@ -302,19 +303,21 @@ enum hapax_status hapax_near_open(
 	uint64_t pairs = 0;
 
 	if (store == NULL || ret_store == NULL)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a store is needed");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a store is required");
 	if (store->ops->count == NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_UNSUPPORTED, 0, "'%.200s' is as near as can be",
-			hapax_store_url(store));
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"store '%.200s' is local and needs no near cache", hapax_store_url(store));
 	near = hx_alloc_zero(1, sizeof(*near));
 	if (near == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a near cache");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a near cache");
 	near->store = store;
 	fill_ops(near);
 	status = take_options(near, options, &pairs, err);
 	if (status == HAPAX_OK && (near->cache = hx_near_cache_new(pairs)) == NULL)
-		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a near cache");
+		status = hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a near cache");
 	attached.clock = near->clock;
 	/* The store sweeps itself. Hit counters are flushed once a second. */
 	attached.flags = hx_store_options(store)->flags & HAPAX_STORE_NO_HOUSEKEEPING;
@@ -339,7 +342,7 @@ enum hapax_status hapax_near_tell(
 	    ret_stats->size < sizeof(stats.size) || ret_stats->size > sizeof(stats))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a store with a near cache and stats of a known size are needed");
+			"a store with a near cache and stats of a known size are required");
 	stats.size = ret_stats->size;
 	for (size_t i = 0; i < LANES; i++)
 		stats.hits +=

@@ -333,13 +333,15 @@ static enum hapax_status take_options(
 	if (options != NULL) {
 		if (options->size < sizeof(options->size) || options->size > sizeof(*options))
 			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "outage options have an unknown size");
+				err, HAPAX_ERR_INVALID, 0,
+				"the outage options have an unknown size");
 		memcpy(&guard->options, options, options->size);
 	}
 	if (!options_are_valid(&guard->options))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the backoff must be above 0, at most a day, and its least below its most");
+			"the backoff must be above 0 and at most one day, with its minimum "
+			"below its maximum");
 	guard->breaker = (struct hx_breaker){
 		.failures_max = guard->options.failures_max,
 		.backoff_ms_min = guard->options.backoff_ms_min,
@@ -358,7 +360,8 @@ static enum hapax_status take_journal(struct hx_guard *guard, struct hapax_error
 		return HAPAX_OK;
 	guard->notes = hx_claim_notes_new();
 	if (guard->notes == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to guard a store");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to guard a store");
 	status = hx_journal_prepare(guard->options.journal, err);
 	if (status == HAPAX_OK)
 		status = hx_journal_count(guard->options.journal, &count, err);
@@ -404,10 +407,11 @@ enum hapax_status hapax_outage_guard(
 	enum hapax_status status;
 
 	if (store == NULL || ret_store == NULL)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a store to guard is needed");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a store to guard is required");
 	guard = hx_alloc_zero(1, sizeof(*guard));
 	if (guard == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to guard a store");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to guard a store");
 	guard->store = store;
 	hx_mutex_init(&guard->mutex);
 	hx_cond_init(&guard->wake);
@@ -445,7 +449,7 @@ enum hapax_status hapax_outage_tell(
 	    ret_outage->size > sizeof(*ret_outage))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a guarded store and an outage of a known size are needed");
+			"a guarded store and an outage of a known size are required");
 	size = ret_outage->size;
 	hx_mutex_lock(&guard->mutex);
 	guard->outage.size = size;

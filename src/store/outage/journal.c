@@ -15,7 +15,8 @@ enum hapax_status hx_journal_prepare(struct hapax_store *store, struct hapax_err
 	if (stats.keys != 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"'%.200s' holds %llu keys and is no journal; a journal begins empty",
+			"'%.200s' has %llu keys and is not a journal; use an empty store as the "
+			"journal",
 			hapax_store_url(store), (unsigned long long)stats.keys);
 	return hx_store_raise_token(store, HX_JOURNAL_TOKEN, &token, err);
 }

@@ -251,7 +251,7 @@ static void end_pass(
 	if (pass->status != HAPAX_OK)
 		return;
 	pass->status = hx_error_set(
-		pass->err, op->status, cause->os_errno, "'%.100s' refused key '%.*s': %.100s",
+		pass->err, op->status, cause->os_errno, "'%.100s' rejected key '%.*s': %.100s",
 		hapax_store_url(store), (int)(op->key.size < 64 ? op->key.size : 64),
 		(const char *)op->key.data,
 		cause->status == op->status ? cause->message : hapax_status_name(op->status));
@@ -396,7 +396,8 @@ static enum hapax_status scan_batch(
 	}
 	if (status == HAPAX_OK && pass->status != HAPAX_OK)
 		return hx_error_set(
-			pass->err, pass->status, 0, "no memory for a record of the journal");
+			pass->err, pass->status, 0,
+			"not enough memory for a record of the journal");
 	if (status != HAPAX_OK && pass->err != NULL)
 		*pass->err = cause;
 	return status;
@@ -435,13 +436,13 @@ enum hapax_status hapax_journal_reconcile(
 	    reconcile->size != sizeof(*reconcile))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"a journal, a store and a reconcile of a known size are needed");
+			"a journal, a store and a reconcile of a known size are required");
 	status = hx_journal_prepare(journal, err);
 	if (status != HAPAX_OK)
 		return status;
 	pass = hx_alloc_zero(1, sizeof(*pass));
 	if (pass == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to reconcile");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to reconcile");
 	pass->journal = journal;
 	pass->store = store;
 	pass->reconcile = reconcile;

@@ -21,11 +21,11 @@
 CREATE OR REPLACE FUNCTION @@hapax_no_tenant(p_tenant text) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
 BEGIN
 	IF p_tenant = '*' THEN
-		RAISE EXCEPTION '''*'' is no tenant: a record belongs to one' USING ERRCODE = 'HX004',
-			HINT = 'Give the name of a tenant.';
+		RAISE EXCEPTION 'invalid tenant ''*'': a record belongs to one tenant' USING ERRCODE = 'HX004',
+			HINT = 'Use the name of a tenant.';
 	END IF;
-	RAISE EXCEPTION 'no tenant is set, and this role sees one tenant at a time'
-		USING ERRCODE = 'HX005', HINT = 'SET hapax.tenant = ''NAME'', or give p_tenant.';
+	RAISE EXCEPTION 'no tenant is set, but this role sees one tenant at a time'
+		USING ERRCODE = 'HX005', HINT = 'SET hapax.tenant = ''NAME'', or use p_tenant.';
 END
 $$;
 
@@ -50,7 +50,7 @@ CREATE OR REPLACE FUNCTION @@hapax_refuse(a @@hapax_answer, p_key text) RETURNS 
 BEGIN
 	IF a.outcome = -3 THEN
 		RAISE EXCEPTION 'a limit was reached for key ''%''', p_key
-			USING ERRCODE = 'HX007', HINT = 'Parked records wait for a decision: hapax resolve.';
+			USING ERRCODE = 'HX007', HINT = 'If keys are parked, run hapax resolve.';
 	END IF;
 END
 $$;
@@ -79,17 +79,17 @@ BEGIN
 	IF @@hapax_is_good(p_key, p_group, p_tenant, p_fingerprint, p_ttl, p_lease) THEN
 		RETURN;
 	ELSIF p_key IS NULL OR length(p_key) NOT BETWEEN 1 AND 1024 THEN
-		RAISE EXCEPTION 'a key has 1 to 1,024 bytes' USING ERRCODE = 'HX004';
+		RAISE EXCEPTION 'a key must be 1 to 1,024 bytes long' USING ERRCODE = 'HX004';
 	ELSIF length(p_fingerprint) <> 32 THEN
-		RAISE EXCEPTION 'a fingerprint is a SHA-256: 32 bytes' USING ERRCODE = 'HX004',
-			HINT = 'sha256(payload)';
+		RAISE EXCEPTION 'a fingerprint must be a SHA-256 of 32 bytes' USING ERRCODE = 'HX004',
+			HINT = 'Use sha256(payload).';
 	ELSIF p_ttl <= 0 OR p_ttl > 3155760000000 THEN
-		RAISE EXCEPTION 'a time to live is above 0 and at most 100 years' USING ERRCODE = 'HX004',
-			HINT = 'NULL is for ever.';
+		RAISE EXCEPTION 'a TTL must be above 0 and at most 100 years' USING ERRCODE = 'HX004',
+			HINT = 'NULL means forever.';
 	ELSIF p_lease NOT BETWEEN 1 AND 604800000 THEN
-		RAISE EXCEPTION 'a lease is above 0 and at most 7 days' USING ERRCODE = 'HX004';
+		RAISE EXCEPTION 'a lease must be above 0 and at most 7 days' USING ERRCODE = 'HX004';
 	END IF;
-	RAISE EXCEPTION 'a tenant and a group have 1 to 128 bytes' USING ERRCODE = 'HX004';
+	RAISE EXCEPTION 'tenant and group must be 1 to 128 bytes long' USING ERRCODE = 'HX004';
 END
 $$;
 
@@ -129,7 +129,7 @@ BEGIN
 	o.type := 1;
 	o.flags := 1 | CASE p_on_lapse WHEN 'park' THEN 2 WHEN 'retry' THEN 0 END;
 	IF o.flags IS NULL THEN
-		RAISE EXCEPTION 'on_lapse is ''retry'' or ''park''' USING ERRCODE = 'HX004';
+		RAISE EXCEPTION 'on_lapse must be ''retry'' or ''park''' USING ERRCODE = 'HX004';
 	END IF;
 	IF @@hapax_channel() IN (SELECT pg_listening_channels()) THEN
 		o.flags := o.flags | 1024;
@@ -182,16 +182,16 @@ BEGIN
 	o.lease := @@hapax_milliseconds(p_lease);
 	o.class := CASE p_class WHEN 'ok' THEN 0 WHEN 'definitive' THEN 1 END;
 	IF p_type = 3 AND o.class IS NULL THEN
-		RAISE EXCEPTION 'a result is ''ok'' or ''definitive''' USING ERRCODE = 'HX004';
+		RAISE EXCEPTION 'a result must be ''ok'' or ''definitive''' USING ERRCODE = 'HX004';
 	END IF;
 	IF p_status IS NULL THEN
-		RAISE EXCEPTION 'a status is a number, and 0 where there is none' USING ERRCODE = 'HX004';
+		RAISE EXCEPTION 'a status must be a number; 0 means none' USING ERRCODE = 'HX004';
 	END IF;
 	IF p_token IS NULL THEN
-		RAISE EXCEPTION 'a token is needed' USING ERRCODE = 'HX004', HINT = 'hapax_claim() gives it.';
+		RAISE EXCEPTION 'missing token' USING ERRCODE = 'HX004', HINT = 'Use the token that hapax_claim() returned.';
 	END IF;
 	IF p_type = 2 AND o.lease IS NULL THEN
-		RAISE EXCEPTION 'a lease is needed' USING ERRCODE = 'HX004';
+		RAISE EXCEPTION 'missing lease' USING ERRCODE = 'HX004';
 	END IF;
 	o.kind := CASE WHEN p_body IS NULL AND p_status = 0 THEN 0 ELSE 1 END;
 	o.status := p_status;
@@ -300,7 +300,7 @@ DECLARE
 	v_done text[];
 BEGIN
 	IF p_keys IS NULL THEN
-		RAISE EXCEPTION 'an array of keys is needed' USING ERRCODE = 'HX004', HINT = 'It may be empty.';
+		RAISE EXCEPTION 'missing array of keys' USING ERRCODE = 'HX004', HINT = 'It may be empty.';
 	END IF;
 	PERFORM @@hapax_verify(convert_to(u, 'UTF8'), v_group, v_tenant, NULL, v_ttl, NULL) FROM unnest(p_keys) u
 		WHERE @@hapax_is_good(convert_to(u, 'UTF8'), v_group, v_tenant, NULL, v_ttl, NULL) IS NOT TRUE;

@@ -40,7 +40,7 @@ struct migrator {
 static enum hapax_status migrate_run(
 	struct migrator *migrator, const char *text, PGresult **ret_result, struct hapax_error *err)
 {
-	const char *what = "the ledger was not migrated, and is as before";
+	const char *what = "the store was not migrated; nothing changed";
 	PGresult *result;
 	ExecStatusType kind;
 	enum hapax_status status;
@@ -48,11 +48,11 @@ static enum hapax_status migrate_run(
 	hx_buf_clear(&migrator->sql);
 	status = hx_postgres_sql_append(&migrator->sql, migrator->schema, text);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to migrate");
+		return hx_error_set(err, status, 0, "not enough memory to migrate");
 	result = PQexec(migrator->conn, (const char *)migrator->sql.data);
 	kind = PQresultStatus(result);
 	if (strcmp(text, "COMMIT") == 0 && hx_postgres_fault(result) == HX_POSTGRES_FAULT_LOST)
-		what = "whether the ledger was migrated is not known; run it again";
+		what = "it is unknown whether the store was migrated; run it again";
 	if (kind != PGRES_COMMAND_OK && kind != PGRES_TUPLES_OK)
 		status = hx_postgres_result_error(result, what, err);
 	if (status == HAPAX_OK && ret_result != NULL)

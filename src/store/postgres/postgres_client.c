@@ -261,7 +261,7 @@ static enum hapax_status make_parts(struct hx_postgres_client *client, struct ha
 		status = hx_timer_introduce(
 			&client->reactor.timers, &client->deadline, on_deadline, client);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to open a store");
+		return hx_error_set(err, status, 0, "not enough memory to open a store");
 	return HAPAX_OK;
 }
 
@@ -361,11 +361,11 @@ enum hapax_status hx_postgres_client_call(
 		return hx_error_set(
 			err, status, 0,
 			status == HAPAX_ERR_NO_MEMORY
-				? "no memory to ask PostgreSQL"
-				: "PostgreSQL was not reached or did not answer");
+				? "not enough memory to ask PostgreSQL"
+				: "could not reach PostgreSQL, or it did not answer");
 	if (PQresultStatus(call->result) == PGRES_TUPLES_OK)
 		return HAPAX_OK;
-	status = hx_postgres_result_error(call->result, "PostgreSQL refused", err);
+	status = hx_postgres_result_error(call->result, "PostgreSQL rejected the request", err);
 	PQclear(call->result);
 	call->result = NULL;
 	return status;

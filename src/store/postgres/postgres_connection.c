@@ -137,7 +137,8 @@ static void begin_session(struct hx_postgres_connection *connection)
 
 	if (PQsetnonblocking(connection->conn, 1) != 0 ||
 	    PQenterPipelineMode(connection->conn) != 1) {
-		(void)hx_error_set(&err, HAPAX_ERR_UNAVAILABLE, 0, "no pipeline to PostgreSQL");
+		(void)hx_error_set(
+			&err, HAPAX_ERR_UNAVAILABLE, 0, "could not start a pipeline to PostgreSQL");
 		hx_postgres_connection_fail(connection, &err);
 		return;
 	}

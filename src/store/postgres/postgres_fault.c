@@ -80,14 +80,14 @@ static const struct {
 	const char *hint;
 } hints[] = {
 	{"password", "check user and password in the URL, PGPASSWORD or ~/.pgpass"},
-	{"no pg_hba.conf entry", "let this host and user in: pg_hba.conf of the server"},
-	{"database \"", "create it with createdb, or name another one in the URL"},
-	{"role \"", "create it with createuser, or name another user in the URL"},
-	{"refused", "is the server running there? check host and port"},
-	{"No such file", "is the server running there? check host and port"},
-	{"could not translate", "check the host's name"},
+	{"no pg_hba.conf entry", "allow this host and user in pg_hba.conf of the server"},
+	{"database \"", "create it with createdb, or choose another database in the URL"},
+	{"role \"", "create it with createuser, or choose another user in the URL"},
+	{"refused", "check that the server is running, and its host and port"},
+	{"No such file", "check that the server is running, and its host and port"},
+	{"could not translate", "check the host name"},
 	{"too many", "raise max_connections of the server, or lower ?pool="},
-	{"starting up", "try again in a moment"},
+	{"starting up", "retry later"},
 };
 
 static const char *hint_for(const char *message)
@@ -113,11 +113,11 @@ static struct hapax_error first_line(const char *message)
 
 enum hapax_status hx_postgres_connect_error(const PGconn *conn, struct hapax_error *err)
 {
-	const char *message = conn == NULL ? "out of memory" : PQerrorMessage(conn);
+	const char *message = conn == NULL ? "not enough memory" : PQerrorMessage(conn);
 	struct hapax_error line = first_line(message);
 
 	if (conn == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to connect");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to connect");
 	return hx_error_set(
 		err, HAPAX_ERR_UNAVAILABLE, 0, "%s; %s",
 		line.message[0] == '\0' ? "PostgreSQL closed the connection" : line.message,
@@ -132,7 +132,7 @@ enum hapax_status hx_postgres_result_error(
 	const char *hint = "";
 
 	if (fault == HX_POSTGRES_FAULT_DENIED)
-		hint = "; as the ledger's owner: SELECT hapax_grant('ROLE'), and give ?tenant=NAME";
+		hint = "; as the owner of the store, run SELECT hapax_grant('ROLE'), and add ?tenant=NAME";
 	else if (fault == HX_POSTGRES_FAULT_GONE)
 		hint = "; run 'hapax store migrate URL'";
 	return hx_error_set(

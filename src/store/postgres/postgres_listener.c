@@ -29,7 +29,8 @@ static void on_ready(struct hx_postgres_connection *connection)
 		(void)hx_postgres_connection_go(connection);
 		return;
 	}
-	(void)hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "no memory to listen to PostgreSQL");
+	(void)hx_error_set(
+		&err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to listen to PostgreSQL");
 	hx_postgres_connection_fail(connection, &err);
 }
 
@@ -44,7 +45,8 @@ static void on_answer(struct hx_postgres_connection *connection, PGresult *resul
 		if (!listener->is_muted)
 			hx_postgres_awaited_end_all(&listener->awaited);
 	} else {
-		(void)hx_postgres_result_error(result, "the ledger cannot be listened to", &err);
+		(void)hx_postgres_result_error(
+			result, "could not listen for changes of the store", &err);
 		hx_postgres_connection_fail(connection, &err);
 	}
 	PQclear(result);

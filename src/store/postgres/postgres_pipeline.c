@@ -369,7 +369,7 @@ static void leave(struct hx_postgres_pipeline *pipeline, const PGresult *result)
 		for (size_t i = 0; i < request->count; i++)
 			fail_undecided(&request->ops[i], HAPAX_ERR_UNAVAILABLE);
 	}
-	(void)hx_postgres_result_error(result, "the ledger was not reached", &err);
+	(void)hx_postgres_result_error(result, "could not reach the store", &err);
 	hx_postgres_connection_fail(&pipeline->connection, &err);
 }
 

@@ -77,7 +77,7 @@ static enum hapax_status parse(
 
 	if (strlen(text) >= sizeof(place->url))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the PostgreSQL URL was longer than %zu bytes",
+			err, HAPAX_ERR_INVALID, 0, "PostgreSQL URL is too long: limit %zu bytes",
 			sizeof(place->url) - 1);
 	memcpy(place->url, text, size);
 	status = hx_url_options_read(
@@ -92,8 +92,8 @@ static enum hapax_status parse(
 	if (!is_good)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the PostgreSQL URL is malformed; it looks like 'postgres://user@host:5432/database';"
-			" percent-encode what is special in user and password");
+			"invalid PostgreSQL URL; use 'postgres://user@host:5432/database' and "
+			"percent-encode special characters in user and password");
 	return HAPAX_OK;
 }
 

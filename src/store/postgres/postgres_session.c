@@ -93,7 +93,7 @@ int64_t hx_postgres_session_now_ms(const struct hx_postgres_session *session)
 
 static enum hapax_status no_memory(struct hapax_error *err)
 {
-	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to greet PostgreSQL");
+	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to greet PostgreSQL");
 }
 
 static bool say_server(struct hx_postgres_session *session, PGconn *conn)
@@ -176,24 +176,23 @@ enum hapax_status hx_postgres_version_error(
 	if (version == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
-			"there is no ledger in schema '%s' of this database; run 'hapax store migrate URL'",
-			schema);
+			"schema '%s' has no hapax tables; run 'hapax store migrate URL'", schema);
 	if (version < 0)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"hapax_meta in schema '%s' holds no version of a ledger: it was changed by others;"
-			" restore it, or name another schema in the URL",
+			"hapax_meta in schema '%s' has no version: it was changed by another "
+			"program; restore it, or choose another schema in the URL",
 			schema);
 	if (version < HX_POSTGRES_VERSION)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"the ledger has version %" PRId64
-			" and this hapax needs %d; run 'hapax store migrate URL'",
+			"the store has version %" PRId64 ", and this hapax needs %d; run 'hapax "
+			"store migrate URL'",
 			version, HX_POSTGRES_VERSION);
 	return hx_error_set(
 		err, HAPAX_ERR_UNSUPPORTED, 0,
-		"the ledger has version %" PRId64
-		" and this hapax knows versions up to %d: use a newer hapax",
+		"the store has version %" PRId64 ", and this hapax supports up to %d; use a "
+		"newer hapax",
 		version, HX_POSTGRES_VERSION);
 }
 
@@ -208,20 +207,21 @@ bool hx_postgres_guarantee(
 	if (!server->syncs)
 		text = "a power cut may lose or damage everything (fsync = off)";
 	else if (!server->writes_whole_pages)
-		text = "a power cut may damage the ledger (full_page_writes = off)";
+		text = "a power cut may damage the store (full_page_writes = off)";
 	else if (!server->is_logged)
-		text = "a crash of the server empties the ledger (a table of it is UNLOGGED)";
+		text = "a crash of the server empties the store (one of its tables is UNLOGGED)";
 	else if (is_relaxed)
-		text = "a power cut or a crash of the server may lose the last of them"
-		       " (synchronous_commit = off)";
+		text = "a power cut or a crash of the server may lose the latest answers "
+		       "(synchronous_commit = off)";
 	else if (!server->has_sync_standbys)
-		text = "answers survive a power cut; a failover may lose what no standby has yet";
+		text = "answers survive a power cut; a failover may lose answers that no "
+		       "standby has yet";
 	else if (strcmp(server->commit, "local") == 0)
-		text = "answers survive a power cut; a failover may lose what no standby has yet"
-		       " (synchronous_commit = local)";
+		text = "answers survive a power cut; a failover may lose answers that no "
+		       "standby has yet (synchronous_commit = local)";
 	else if (strcmp(server->commit, "remote_write") == 0)
-		text = "answers survive a power cut, and the loss of the primary unless the"
-		       " standby's machine fails with it";
+		text = "answers survive a power cut, and the loss of the primary unless the "
+		       "host of the standby fails with it";
 	else
 		text = "answers survive a power cut, and the loss of the primary: a standby has"
 		       " synced them";
@@ -256,7 +256,7 @@ static enum hapax_status refuse_form(struct hapax_error *err)
 {
 	return hx_error_set(
 		err, HAPAX_ERR_UNAVAILABLE, 0,
-		"the server's answer has another form than expected; is it PostgreSQL?");
+		"unexpected answer from the server; check that it is PostgreSQL");
 }
 
 enum hapax_status hx_postgres_session_look(
@@ -276,7 +276,7 @@ enum hapax_status hx_postgres_session_look(
 		values, NULL, NULL, 0);
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
 		status = hx_postgres_result_error(
-			result, "the server's settings were not read", err);
+			result, "could not read the settings of the server", err);
 	else if (!has_form(result, SERVER_COMMIT - SERVER_SYNCS + 1))
 		status = refuse_form(err);
 	else
@@ -293,26 +293,26 @@ static enum hapax_status take_server(
 	if (strtol(PQgetvalue(result, 0, SERVER_VERSION), NULL, 10) < SERVER_VERSION_MIN)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"the server is older than PostgreSQL 14; use a newer one");
+			"PostgreSQL is too old: version 14 or later is required");
 	if (is_true(result, SERVER_IS_STANDBY))
 		return hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
-			"the server is a standby: name the primary, or add"
-			" ?target_session_attrs=read-write");
+			"the server is a standby; use the primary, or add "
+			"?target_session_attrs=read-write");
 	take_guarantee(session, result, SERVER_SYNCS);
 	if (session->must_be_durable && !session->is_durable)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"a durable store was required or promised before, but on this server %s;"
-			" change that, or leave out ?require=durable",
+			"the store must be durable, but on this server %s; change that, or "
+			"remove ?require=durable",
 			session->guarantee);
 	if (!is_true(result, SERVER_HAS_LEDGER))
 		return hx_postgres_version_error(0, session->place->schema, err);
 	if (session->place->tenant[0] == '\0' && !is_true(result, SERVER_SEES_ALL))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"role '%.63s' is not the ledger's owner and sees one tenant at a time; add"
-			" ?tenant=NAME to the URL, or GRANT it the owner's role",
+			"role '%.63s' does not own the store and sees one tenant at a time; add "
+			"?tenant=NAME to the URL, or GRANT it the owner's role",
 			PQgetvalue(result, 0, SERVER_ROLE));
 	return HAPAX_OK;
 }
@@ -340,7 +340,7 @@ enum hapax_status hx_postgres_session_reply(
 	ExecStatusType kind = PQresultStatus(result);
 
 	if (kind != PGRES_TUPLES_OK && kind != PGRES_COMMAND_OK)
-		return hx_postgres_result_error(result, "the ledger was not opened", err);
+		return hx_postgres_result_error(result, "could not open the store", err);
 	switch ((enum step)step) {
 	case STEP_SERVER: return take_server(session, result, err);
 	case STEP_LEDGER: return take_ledger(session, result, err);

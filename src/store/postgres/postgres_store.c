@@ -161,12 +161,12 @@ enum hapax_status hx_postgres_refuse_options(
 	if (options->evict != HAPAX_EVICT_NONE)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"a ledger in PostgreSQL evicts nothing: use 'memory:', or no eviction");
+			"a PostgreSQL store cannot evict; use memory:, or no eviction");
 	if (options->keys_max != 0 || options->bytes_max != 0)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"a ledger in PostgreSQL has no limit of its own: bound its database or tablespace"
-			" instead");
+			"a PostgreSQL store has no limit of its own; limit its database or "
+			"tablespace instead");
 	return HAPAX_OK;
 }
 
@@ -185,7 +185,8 @@ enum hapax_status hx_postgres_open(
 		return status;
 	store = hx_alloc_zero(1, sizeof(*store));
 	if (store == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to open a store");
 	store->options = complete;
 	status = hx_postgres_place_parse(url, &store->place, err);
 	if (status == HAPAX_OK)

@@ -99,8 +99,7 @@ static void add_now(struct exchange *exchange)
 
 static enum hapax_status refuse_form(struct hapax_error *err)
 {
-	return hx_error_set(
-		err, HAPAX_ERR_CORRUPT, 0, "the server's answer has another form than expected");
+	return hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "unexpected answer from the server");
 }
 
 static enum hapax_status ask(
@@ -112,7 +111,7 @@ static enum hapax_status ask(
 	hx_buf_clear(&exchange->sql);
 	status = hx_postgres_sql_append(&exchange->sql, walk->schema, sql);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to ask PostgreSQL");
+		return hx_error_set(err, status, 0, "not enough memory to ask PostgreSQL");
 	PQclear(exchange->call.result);
 	exchange->call.result = NULL;
 	exchange->call.sql = (const char *)exchange->sql.data;
@@ -217,7 +216,8 @@ static enum hapax_status ask_page(
 	bool is_first = cursor->size == 0;
 
 	if (!is_first && !read_place(cursor, from))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the cursor is of another store");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the cursor belongs to another store");
 	if (is_first && (scan->tenant.size == 0 || scan->group.size == 0))
 		from[1] = from[2] = hx_bytes(NULL, 0);
 	for (int i = 0; i < 3; i++)
@@ -262,8 +262,8 @@ enum hapax_status hx_postgres_scan(
 		if (!keep_place(cursor, &record))
 			status = hx_error_set(
 				err, HAPAX_ERR_CORRUPT, 0,
-				"hapax_record has a row that is no record: its key has more than"
-				" 1,024 bytes, or its tenant or group more than 128; remove it");
+				"hapax_record has an invalid row: its key has more than 1,024 "
+				"bytes, or its tenant or group more than 128; delete it");
 		else if (is_behind(scan, &record))
 			cursor->done = 1;
 		else if (is_good && hx_record_is_valid(&record) && is_wanted(scan, &record, now_ms))
@@ -394,7 +394,7 @@ static enum hapax_status count_some(
 	enum hapax_status status = fill_arrays(arrays, rows, count);
 
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to count");
+		return hx_error_set(err, status, 0, "not enough memory to count");
 	exchange->call.argument_count = 0;
 	add_now(exchange);
 	for (int i = 0; i < 3; i++)

@@ -470,7 +470,7 @@ static void go_on_opening(struct hx_redis_client *client)
 	if (!is_covered(cluster)) {
 		(void)hx_error_set(
 			&err, HAPAX_ERR_UNAVAILABLE, 0,
-			"the Redis Cluster does not serve all slots; see 'redis-cli cluster info'");
+			"the Redis Cluster does not serve all slots; run 'redis-cli cluster info'");
 		hx_redis_client_opened(client, &err);
 		return;
 	}
@@ -505,11 +505,12 @@ static void on_map(struct hx_redis_call *call, void *context)
 	}
 	if (!client->is_opened && !is_read) {
 		if (call->status == HAPAX_ERR_NO_MEMORY)
-			(void)hx_error_set(&err, call->status, 0, "no memory to open a store");
+			(void)hx_error_set(
+				&err, call->status, 0, "not enough memory to open a store");
 		else
 			(void)hx_error_set(
 				&err, HAPAX_ERR_UNAVAILABLE, 0,
-				"the server did not tell the slots of its Cluster");
+				"the server did not report the slots of its Cluster");
 		hx_redis_client_opened(client, &err);
 	}
 	go_on_opening(client);
@@ -565,7 +566,7 @@ static void refuse_to_open(struct hx_redis_client *client)
 {
 	struct hapax_error err;
 
-	(void)hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+	(void)hx_error_set(&err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to open a store");
 	if (!client->is_opened)
 		hx_redis_client_opened(client, &err);
 }

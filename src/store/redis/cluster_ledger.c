@@ -33,7 +33,7 @@ static enum hapax_status ask_meta(
 	if (status == HAPAX_OK && value != NULL)
 		status = hx_resp_put_text(&text, value);
 	if (status != HAPAX_OK)
-		(void)hx_error_set(err, status, 0, "no memory to open a store");
+		(void)hx_error_set(err, status, 0, "not enough memory to open a store");
 	else
 		status =
 			hx_redis_client_call(client, 0, hx_bytes(text.data, text.size), reply, err);
@@ -43,8 +43,7 @@ static enum hapax_status ask_meta(
 	rest = hx_bytes(reply->data, reply->size);
 	if (!hx_resp_next(&rest, ret_value) || ret_value->type == HX_RESP_ERROR)
 		return hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, 0, "the Redis Cluster did not take '%s'",
-			command);
+			err, HAPAX_ERR_UNAVAILABLE, 0, "the Redis Cluster rejected '%s'", command);
 	return HAPAX_OK;
 }
 
@@ -61,19 +60,20 @@ static enum hapax_status find_ledger(
 		if (client->options->flags & HAPAX_STORE_MUST_EXIST)
 			return hx_error_set(
 				err, HAPAX_ERR_UNAVAILABLE, 0,
-				"this Redis Cluster holds no ledger under '%s'",
+				"this Redis Cluster has no store with the key prefix '%s'",
 				client->place->prefix);
 		return ask_meta(client, "HSETNX", "version", "1", reply, &value, err);
 	}
 	if (!hx_resp_integer(&value, &version) || version < 1)
 		return hx_error_set(
 			err, HAPAX_ERR_CORRUPT, 0,
-			"'%s:{00}:meta' is no ledger of hapax; name another one with ?prefix=NAME",
+			"key '%s:{00}:meta' does not belong to hapax; choose another key prefix "
+			"with ?prefix=NAME",
 			client->place->prefix);
 	if (version > HX_REDIS_FORMAT)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"the ledger has format %lld, and this hapax knows %d: use a newer one",
+			"the store has format %lld, and this hapax supports %d; use a newer hapax",
 			(long long)version, HX_REDIS_FORMAT);
 	return HAPAX_OK;
 }
@@ -93,7 +93,8 @@ static enum hapax_status find_epoch(
 	if (status == HAPAX_OK)
 		status = ask_meta(client, "HGET", "epoch", NULL, reply, &value, err);
 	if (status == HAPAX_OK && !hx_resp_integer(&value, &client->epoch_ms))
-		status = hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "the ledger's epoch is no number");
+		status = hx_error_set(
+			err, HAPAX_ERR_CORRUPT, 0, "the epoch of the store is not a number");
 	return status;
 }
 

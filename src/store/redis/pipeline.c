@@ -506,7 +506,7 @@ static bool apply(
 	case HX_REDIS_MOVED_ON:
 		(void)hx_error_set(
 			&err, HAPAX_ERR_UNAVAILABLE, 0,
-			"the Redis server does not serve us any more");
+			"this Redis server no longer serves the store");
 		hx_connection_close(&link->connection.stream, &err);
 		break;
 	case HX_REDIS_BROKEN: return false;

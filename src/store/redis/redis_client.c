@@ -268,7 +268,7 @@ static enum hapax_status make_parts(struct hx_redis_client *client, struct hapax
 	if (status == HAPAX_OK)
 		status = hx_buf_reserve(&client->encoder.member, client->encoder.member.size_max);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to open a store");
+		return hx_error_set(err, status, 0, "not enough memory to open a store");
 	status = hx_redis_connection_tls_context(client->place, &client->tls, err);
 	if (status == HAPAX_OK)
 		status = hx_reactor_init(&client->reactor, client->net, err);
@@ -281,7 +281,7 @@ static enum hapax_status make_parts(struct hx_redis_client *client, struct hapax
 	if (status == HAPAX_OK)
 		status = make_links(client);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to open a store");
+		return hx_error_set(err, status, 0, "not enough memory to open a store");
 	return HAPAX_OK;
 }
 
@@ -387,8 +387,9 @@ enum hapax_status hx_redis_client_call_wait(struct hx_redis_call *call, struct h
 		return HAPAX_OK;
 	return hx_error_set(
 		err, call->status, 0,
-		call->status == HAPAX_ERR_NO_MEMORY ? "no memory to talk to Redis"
-						    : "Redis was not reached or did not answer");
+		call->status == HAPAX_ERR_NO_MEMORY ? "not enough memory to talk to Redis"
+						    : "could not reach Redis, or it did not "
+						      "answer");
 }
 
 enum hapax_status hx_redis_client_call(

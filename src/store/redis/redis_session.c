@@ -199,7 +199,7 @@ bool hx_redis_guarantee(
 {
 	bool is_durable =
 		server->has_log && server->syncs_always && !server->skips_sync && !server->evicts;
-	const char *survives = "nothing survives a restart of the server unless it saves before";
+	const char *survives = "nothing survives a restart of the server unless it saves first";
 
 	if (server->has_log && server->syncs_always && server->skips_sync)
 		survives = "answers survive a power cut, except while the log is rewritten";
@@ -210,9 +210,10 @@ bool hx_redis_guarantee(
 	(void)snprintf(
 		guarantee, HX_REDIS_GUARANTEE_SIZE, "%s%s%s", survives,
 		server->evicts ? "; records are evicted when memory is full" : "",
-		server->replica_count > 0 ? "; a failover may lose what was not yet replicated, and"
-					    " tokens go on by the new master's clock"
-					  : "");
+		server->replica_count > 0
+			? "; a failover may lose answers that are not yet replicated, and tokens "
+			  "continue by the clock of the new master"
+			: "");
 	return is_durable;
 }
 
@@ -226,8 +227,8 @@ static enum hx_redis_session_result refuse_error(
 	if (hx_resp_is_error(value, "NOPERM"))
 		(void)hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the Redis user lacks a permission: '%.*s'; it needs +@all on '%s:*', or +eval"
-			" +evalsha +script|load +info and the commands of the scripts",
+			"the Redis user lacks a permission: '%.*s'; grant +@all on '%s:*', or "
+			"+eval +evalsha +script|load +info and the commands of the scripts",
 			size, text, session->place->prefix);
 	else
 		(void)hx_error_set(
@@ -244,36 +245,36 @@ static enum hx_redis_session_result judge(struct hx_redis_session *session, stru
 	if (server->version < VERSION_MIN)
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"Redis %u.%u is too old: 6.0 or later is needed", server->version / 100,
-			server->version % 100);
+			"Redis %u.%u is too old: version 6.0 or later is required",
+			server->version / 100, server->version % 100);
 	else if (server->is_cluster && !session->place->is_cluster)
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"this server is part of a Redis Cluster: use %s+cluster://",
+			"this server is part of a Redis Cluster; use %s+cluster://",
 			session->place->has_tls ? "rediss" : "redis");
 	else if (!server->is_cluster && session->place->is_cluster)
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"this server is not part of a Redis Cluster: use %s://",
+			"this server is not part of a Redis Cluster; use %s://",
 			session->place->has_tls ? "rediss" : "redis");
 	else if (!server->is_master)
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
-			"this Redis server is a replica; give the address of its master");
+			"this Redis server is a replica; use the address of its master");
 	else if (server->is_loading)
 		(void)hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, 0, "Redis is loading its data; try again");
+			err, HAPAX_ERR_UNAVAILABLE, 0, "Redis is loading its data; retry later");
 	else if (server->evicts && !session->place->allows_eviction)
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"maxmemory-policy is %s: Redis would forget records when it is full; set it to"
-			" noeviction, or accept that with ?allow=eviction",
+			"maxmemory-policy is %s: Redis would forget records when memory is "
+			"full; set it to noeviction, or accept this with ?allow=eviction",
 			server->policy);
 	else if (session->must_be_durable && !session->is_durable)
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"durability is required, but on this Redis %s; set appendonly yes and"
-			" appendfsync always",
+			"the store must be durable, but on this Redis %s; set appendonly yes "
+			"and appendfsync always",
 			session->guarantee);
 	else
 		return HX_REDIS_SESSION_MORE;
@@ -296,7 +297,7 @@ static bool setting_is(struct hapax_bytes rest, const char *expected)
 static enum hx_redis_session_result refuse_reply(struct hapax_error *err)
 {
 	(void)hx_error_set(
-		err, HAPAX_ERR_UNAVAILABLE, 0, "the server does not answer as Redis does");
+		err, HAPAX_ERR_UNAVAILABLE, 0, "the server does not speak the Redis protocol");
 	return HX_REDIS_SESSION_REFUSED;
 }
 
@@ -324,11 +325,12 @@ static enum hx_redis_session_result take_version(
 		if (session->must_exist) {
 			(void)hx_error_set(
 				err, HAPAX_ERR_UNAVAILABLE, 0,
-				"this Redis holds no ledger under '%s'", session->place->prefix);
+				"this Redis has no store with the key prefix '%s'",
+				session->place->prefix);
 			return HX_REDIS_SESSION_REFUSED;
 		}
 		if (add_step(session, buf, STEP_CREATE) != HAPAX_OK) {
-			(void)hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory");
+			(void)hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 			return HX_REDIS_SESSION_REFUSED;
 		}
 		return HX_REDIS_SESSION_MORE;
@@ -336,14 +338,15 @@ static enum hx_redis_session_result take_version(
 	if (!hx_resp_integer(value, &version) || version < 1) {
 		(void)hx_error_set(
 			err, HAPAX_ERR_CORRUPT, 0,
-			"'%s:meta' is no ledger of hapax; name another one with ?prefix=NAME",
+			"key '%s:meta' does not belong to hapax; choose another key prefix with "
+			"?prefix=NAME",
 			session->place->prefix);
 		return HX_REDIS_SESSION_REFUSED;
 	}
 	if (version > HX_REDIS_FORMAT) {
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"the ledger has format %lld, and this hapax knows %d: use a newer one",
+			"the store has format %lld, and this hapax supports %d; use a newer hapax",
 			(long long)version, HX_REDIS_FORMAT);
 		return HX_REDIS_SESSION_REFUSED;
 	}

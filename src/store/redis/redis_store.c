@@ -129,8 +129,8 @@ static enum hapax_status fit_cluster(struct hapax_store_options *options, struct
 	if (options->keys_max != 0 || options->bytes_max != 0)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"a Redis Cluster has no limit of keys or bytes over all of its servers: give"
-			" none, and set maxmemory");
+			"a Redis Cluster cannot limit keys or bytes over all servers; remove "
+			"the limits, and set maxmemory");
 	/* Twice its share: names are unevenly spread, and too late is better than too early. */
 	options->parked_max = options->parked_max / (HX_REDIS_PARTITIONS / 2) + 1;
 	return HAPAX_OK;
@@ -149,10 +149,11 @@ enum hapax_status hx_redis_open_on(
 	if (complete.evict != HAPAX_EVICT_NONE)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"a Redis store evicts nothing: use 'memory:', or no eviction");
+			"a Redis store cannot evict; use memory:, or no eviction");
 	store = hx_alloc_zero(1, sizeof(*store));
 	if (store == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to open a store");
 	store->options = complete;
 	status = hx_redis_place_parse(url, &store->place, err);
 	if (status == HAPAX_OK && store->place.is_cluster)

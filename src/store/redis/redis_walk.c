@@ -84,8 +84,7 @@ static void add_integer(struct exchange *exchange, int64_t value)
 
 static enum hapax_status refuse_form(struct hapax_error *err)
 {
-	return hx_error_set(
-		err, HAPAX_ERR_CORRUPT, 0, "the server's reply has another form than expected");
+	return hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "unexpected reply from the server");
 }
 
 static void say(struct exchange *exchange)
@@ -108,7 +107,7 @@ static enum hapax_status hear(
 	bool is_gone;
 
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to ask Redis");
+		return hx_error_set(err, status, 0, "not enough memory to ask Redis");
 	status = hx_redis_client_call_wait(&exchange->call, err);
 	if (status != HAPAX_OK)
 		return status;
@@ -185,7 +184,7 @@ static enum hapax_status ask_all(
 	enum hapax_status status = HAPAX_OK;
 
 	if (round == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to ask Redis");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to ask Redis");
 	for (unsigned i = 0; i < PARTITIONS_AT_ONCE; i++)
 		exchange_init(&round->exchanges[i], client);
 	for (round->first = first; round->first < end && status == HAPAX_OK;
@@ -288,7 +287,8 @@ static enum hapax_status put_start(
 	enum hapax_status status;
 
 	if (cursor->size != 0 && !read_place(cursor, &tenant, &group, &key))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the cursor is of another store");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the cursor belongs to another store");
 	is_first = key.size == 0;
 	if (is_first && (scan->tenant.size == 0 || scan->group.size == 0))
 		return hx_buf_append_byte(start, '-');
@@ -381,7 +381,7 @@ static enum hapax_status scan_page(
 	hx_buf_init(&start, 6 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX + 8);
 	status = put_start(&start, scan, cursor, err);
 	if (status == HAPAX_ERR_NO_MEMORY)
-		(void)hx_error_set(err, status, 0, "no memory to scan");
+		(void)hx_error_set(err, status, 0, "not enough memory to scan");
 	if (status == HAPAX_OK) {
 		exchange->partition = partition;
 		begin(exchange, HX_REDIS_SCAN, 3);
@@ -464,7 +464,8 @@ enum hapax_status hx_redis_scan(
 	enum hapax_status status = HAPAX_OK;
 
 	if (partition_of(cursor) >= partition_count)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the cursor is of another store");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the cursor belongs to another store");
 	exchange_init(&exchange, client);
 	/* Partitions may be empty: continue until a record is handed out. */
 	while (status == HAPAX_OK && !cursor->done && !has_found) {

@@ -121,7 +121,7 @@ static enum hapax_status call(
 	if (client->end == HX_HTTP_CALL_COMPLETE && client->reply_status == HAPAX_OK)
 		return HAPAX_OK;
 	if (client->end == HX_HTTP_CALL_COMPLETE)
-		return hx_error_set(err, HAPAX_ERR_UNCERTAIN, 0, "the answer did not fit");
+		return hx_error_set(err, HAPAX_ERR_UNCERTAIN, 0, "the answer is too long");
 	status = hx_error_set(
 		err,
 		client->end == HX_HTTP_CALL_UNSENT ? HAPAX_ERR_UNAVAILABLE : HAPAX_ERR_UNCERTAIN, 0,
@@ -363,7 +363,7 @@ static enum hapax_status make_parts(struct hx_server_client *client, struct hapa
 		return status;
 	status = hx_request_queue_init(&client->queue, sizeof(struct hx_server_request));
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to open a store");
+		return hx_error_set(err, status, 0, "not enough memory to open a store");
 	client->has_queue = true;
 	status = hx_reactor_init(&client->reactor, hx_net_system(), err);
 	if (status != HAPAX_OK)
@@ -375,7 +375,7 @@ static enum hapax_status make_parts(struct hx_server_client *client, struct hapa
 		&client->http, &client->reactor, &client->resolver, &place->endpoint, &options);
 	status = hx_http_call_init(&client->http_call, &client->reactor, &call_ops, client);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to open a store");
+		return hx_error_set(err, status, 0, "not enough memory to open a store");
 	status = hx_thread_start(&client->thread, io_run, client, "hapax-server", err);
 	client->has_thread = status == HAPAX_OK;
 	return status;
@@ -451,7 +451,7 @@ enum hapax_status hx_server_client_call(
 	hx_event_init(&waiting.done);
 	status = hx_request_queue_push(&client->queue, &request);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to ask the server");
+		return hx_error_set(err, status, 0, "not enough memory to ask the server");
 	hx_event_wait(&waiting.done);
 	if (waiting.status != HAPAX_OK && err != NULL)
 		*err = waiting.err;

@@ -32,7 +32,7 @@ static enum hapax_status read_host(
 	    !hx_endpoint_from_host(
 		    url->hosts, place->is_tls ? 443 : HX_SERVER_PORT, &place->endpoint))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the URL has no host and port to connect to");
+			err, HAPAX_ERR_INVALID, 0, "the URL has no valid host and port");
 	memcpy(place->authority, url->hosts.data, url->hosts.size);
 	while (prefix.size > 0 && ((const char *)prefix.data)[prefix.size - 1] == '/')
 		prefix.size--;
@@ -53,7 +53,7 @@ enum hapax_status hx_server_place_parse(
 	if (!hx_url_is_visible(text))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the URL has a character that a URL cannot have; use %%XX");
+			"the URL has an invalid character; write it as %%XX");
 	if (hx_url_split(text, &url))
 		ret_place->is_tls = hx_url_has_scheme(&url, "https");
 	if (ret_place->is_tls && !HX_HAVE_TLS)
@@ -63,14 +63,14 @@ enum hapax_status hx_server_place_parse(
 		if (!hx_endpoint_from_socket(&url, &ret_place->endpoint))
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"the path of a socket has 1 to %d bytes: http+unix:PATH",
+				"the path of a socket must be 1 to %d bytes long: http+unix:PATH",
 				HX_UNIX_PATH_SIZE_MAX);
 		(void)snprintf(ret_place->authority, sizeof(ret_place->authority), "localhost");
 	} else if (url.has_authority && (ret_place->is_tls || hx_url_has_scheme(&url, "http"))) {
 		status = read_host(ret_place, &url, err);
 	} else {
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a server's URL is http://HOST:PORT");
+			err, HAPAX_ERR_INVALID, 0, "the URL of a server must be http://HOST:PORT");
 	}
 	if (status == HAPAX_OK)
 		status =
@@ -98,11 +98,10 @@ enum hapax_status hx_server_token_read(
 		if (text.data[i] <= ' ' || text.data[i] >= 0x7f)
 			status = hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"\"%s\" holds no token: one line of text", place->auth_file);
+				"'%s' must contain one line: the API token", place->auth_file);
 	}
 	if (status == HAPAX_OK && text.size == 0)
-		status = hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "\"%s\" is empty", place->auth_file);
+		status = hx_error_set(err, HAPAX_ERR_INVALID, 0, "'%s' is empty", place->auth_file);
 	if (status == HAPAX_OK) {
 		memcpy(ret_token, text.data, text.size);
 		ret_token[text.size] = '\0';

@@ -128,7 +128,7 @@ static enum hapax_status check_options(
 	if (options->evict != HAPAX_EVICT_NONE || options->keys_max != 0 || options->bytes_max != 0)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"limits are those of the server: set them there");
+			"limits belong to the server; set them there");
 	return HAPAX_OK;
 }
 
@@ -149,7 +149,8 @@ enum hapax_status hx_server_open(
 	complete.flags |= HAPAX_STORE_NO_HOUSEKEEPING;
 	store = hx_alloc_zero(1, sizeof(*store));
 	if (store == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to open a store");
 	status = hx_server_place_parse(url, &store->place, err);
 	if (status == HAPAX_OK)
 		status = hx_server_client_open(

@@ -101,7 +101,7 @@ enum hapax_status hx_sqlite_counter_add(
 	if (code == SQLITE_OK)
 		return HAPAX_OK;
 	return hx_sqlite_connection_fail(
-		connection, code, transaction.stage, "counters were not kept", err);
+		connection, code, transaction.stage, "could not store the counters", err);
 }
 
 int hx_sqlite_counter_sum(
@@ -211,7 +211,8 @@ enum hapax_status hx_sqlite_counter_list(
 	bool goes_on = true;
 
 	if (page == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to list the counters");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to list the counters");
 	while (goes_on && status == HAPAX_OK) {
 		int code;
 
@@ -222,7 +223,7 @@ enum hapax_status hx_sqlite_counter_list(
 		if (code != SQLITE_OK)
 			status = hx_sqlite_connection_fail(
 				connection, code, HX_SQLITE_BEFORE_COMMIT,
-				"the counters were not read", err);
+				"could not read the counters", err);
 		if (mutex != NULL)
 			hx_mutex_unlock(mutex);
 		if (status != HAPAX_OK)

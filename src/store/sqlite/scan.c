@@ -315,9 +315,10 @@ static enum hapax_status fail_page(
 	struct hx_sqlite_connection *connection, int code, struct hapax_error *err)
 {
 	if (code == SQLITE_MISMATCH)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the cursor is not of this store");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the cursor belongs to another store");
 	return hx_sqlite_connection_fail(
-		connection, code, HX_SQLITE_BEFORE_COMMIT, "the records were not read", err);
+		connection, code, HX_SQLITE_BEFORE_COMMIT, "could not read the records", err);
 }
 
 enum hapax_status hx_sqlite_scan(
@@ -349,7 +350,7 @@ enum hapax_status hx_sqlite_scan(
 			goes_on = hand_out(&page, each, context);
 		if (goes_on && status == HAPAX_OK && page.is_corrupt)
 			status = hx_error_set(
-				err, HAPAX_ERR_CORRUPT, 0, "a record in '%s' failed its check",
+				err, HAPAX_ERR_CORRUPT, 0, "a record in '%s' is damaged",
 				connection->name);
 	}
 	hx_buf_done(&page.records);

@@ -79,7 +79,7 @@ out:
 	if (code != SQLITE_OK)
 		attempt.status = hx_sqlite_connection_fail(
 			batch->connection, code, transaction.stage,
-			"the operations were not stored", NULL);
+			"could not store the operations", NULL);
 	return attempt;
 }
 

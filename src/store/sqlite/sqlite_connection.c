@@ -135,17 +135,17 @@ static enum hapax_status fail_to_open(
 
 	if (connection->db == NULL || (code & 0xff) == SQLITE_NOMEM)
 		return hx_error_set(
-			err, HAPAX_ERR_NO_MEMORY, 0, "'%s' was not opened: out of memory", name);
+			err, HAPAX_ERR_NO_MEMORY, 0, "could not open '%s': not enough memory",
+			name);
 	if (os_errno == ENOENT && was_to_be_made)
 		return hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' was not made: its directory %s", name,
-			has_directory(name) ? "is not writable" : "does not exist");
+			err, HAPAX_ERR_UNAVAILABLE, 0, "could not create '%s': its directory %s",
+			name, has_directory(name) ? "is not writable" : "does not exist");
 	switch (os_errno) {
 	case ENOENT:
 		return hx_error_set(err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' does not exist", name);
 	case ENOTDIR:
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, os_errno, "'%s' does not lie in a directory", name);
+		return hx_error_set(err, HAPAX_ERR_INVALID, os_errno, "could not open '%s'", name);
 	case EISDIR:
 		return hx_error_set(err, HAPAX_ERR_INVALID, os_errno, "'%s' is not a file", name);
 	case EACCES:
@@ -153,14 +153,14 @@ static enum hapax_status fail_to_open(
 	case EROFS:
 		return hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, os_errno,
-			"'%s', or its directory, is not writable", name);
+			"'%s' or its directory is not writable", name);
 	case 0:
 		return hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' was not opened: %s", name,
+			err, HAPAX_ERR_UNAVAILABLE, 0, "could not open '%s': %s", name,
 			hx_sqlite_reason(code));
 	default:
 		return hx_error_set(
-			err, hx_error_status_of(os_errno), os_errno, "'%s' was not opened", name);
+			err, hx_error_status_of(os_errno), os_errno, "could not open '%s'", name);
 	}
 }
 
@@ -186,7 +186,7 @@ enum hapax_status hx_sqlite_connection_open(
 	assert(connection->db == NULL);
 	if (path == NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_NO_MEMORY, 0, "'%s' was not opened: out of memory",
+			err, HAPAX_ERR_NO_MEMORY, 0, "could not open '%s': not enough memory",
 			connection->name);
 	if (flags & HX_SQLITE_CREATE) {
 		hx_sqlite_make_private(path);
@@ -251,11 +251,12 @@ static enum hapax_status switch_to_wal(
 	if (code != SQLITE_OK)
 		return hx_sqlite_connection_fail(
 			connection, code, HX_SQLITE_BEFORE_COMMIT,
-			"write-ahead logging was not switched on", err);
+			"could not enable the write-ahead log", err);
 	if (!connection->is_wal)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"'%s' lies on a file system without shared memory, which the write-ahead log needs",
+			"'%s' is on a file system without shared memory, which the write-ahead "
+			"log needs; use a local disk",
 			connection->name);
 	return HAPAX_OK;
 }
@@ -287,7 +288,7 @@ enum hapax_status hx_sqlite_connection_accept(
 		code = hx_sqlite_connection_ask_journal(connection, &is_removed);
 	if (code != SQLITE_OK)
 		return hx_sqlite_connection_fail(
-			connection, code, HX_SQLITE_BEFORE_COMMIT, "the database was not set up",
+			connection, code, HX_SQLITE_BEFORE_COMMIT, "could not set up the database",
 			err);
 	return HAPAX_OK;
 }

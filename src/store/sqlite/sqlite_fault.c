@@ -72,7 +72,7 @@ const char *hx_sqlite_reason(int code)
 	if (code == SQLITE_READONLY_DBMOVED)
 		return "the file was moved or removed while it was open";
 	if (is_no_memory(code))
-		return "out of memory";
+		return "not enough memory";
 	if (hx_sqlite_is_busy(code))
 		return "the database is locked by another process";
 	switch (primary_code(code)) {
@@ -82,7 +82,7 @@ const char *hx_sqlite_reason(int code)
 	case SQLITE_CANTOPEN: return "the file or its directory cannot be opened for writing";
 	case SQLITE_CORRUPT: return "the database is damaged";
 	case SQLITE_NOTADB: return "the file is not a SQLite database";
-	case SQLITE_IOERR: return "the disk answered with an error";
+	case SQLITE_IOERR: return "the disk reported an error";
 	case SQLITE_INTERRUPT: return "the call was interrupted";
 	default: return sqlite3_errstr(code);
 	}

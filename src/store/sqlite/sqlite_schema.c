@@ -155,8 +155,8 @@ static enum hapax_status refuse_newer(
 {
 	return hx_error_set(
 		err, HAPAX_ERR_UNSUPPORTED, 0,
-		"'%s' has ledger version %lld and this hapax knows versions up to %zu: use a newer hapax, or"
-		" another file",
+		"'%s' has store version %lld, and this hapax supports up to %zu; use a newer "
+		"hapax, or another file",
 		connection->name, (long long)version, known);
 }
 
@@ -166,14 +166,13 @@ enum hapax_status hx_sqlite_schema_fail(
 	if ((code & 0xff) == SQLITE_NOTADB)
 		return hx_error_set(
 			err, HAPAX_ERR_CORRUPT, 0,
-			"'%s' is not a SQLite database; give another file", connection->name);
+			"'%s' is not a SQLite database; use another file", connection->name);
 	if ((code & 0xff) == SQLITE_CORRUPT || (code & 0xff) == SQLITE_ERROR)
 		return hx_error_set(
 			err, HAPAX_ERR_CORRUPT, 0,
-			"'%s' is a damaged database, or its tables are not a ledger's",
-			connection->name);
+			"'%s' is damaged, or its tables are not those of hapax", connection->name);
 	return hx_sqlite_connection_fail(
-		connection, code, HX_SQLITE_BEFORE_COMMIT, "the ledger's tables were not read",
+		connection, code, HX_SQLITE_BEFORE_COMMIT, "could not read the tables of the store",
 		err);
 }
 
@@ -200,7 +199,8 @@ enum hapax_status hx_sqlite_schema_refuse_foreign(
 		return HAPAX_OK;
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"'%s' is another program's database: give a file of its own, or join it from that program",
+		"'%s' is the database of another program; use another file, or join it from "
+		"that program",
 		connection->name);
 }
 
@@ -262,7 +262,7 @@ enum hapax_status hx_sqlite_schema_migrate(
 	struct hx_sqlite_connection *connection, struct hx_sqlite_migrations migrations,
 	bool as_own, const struct hapax_clock *clock, struct hapax_error *err)
 {
-	static const char *const what = "the ledger's tables were not made";
+	static const char *const what = "could not create the tables of the store";
 	enum hx_sqlite_stage stage = HX_SQLITE_BEFORE_COMMIT;
 	struct hx_sqlite_schema schema = {0};
 	enum hapax_status status = HAPAX_OK;

@@ -67,5 +67,5 @@ enum hapax_status hx_sqlite_stats(
 	if (code == SQLITE_OK)
 		return HAPAX_OK;
 	return hx_sqlite_connection_fail(
-		connection, code, HX_SQLITE_BEFORE_COMMIT, "the statistics were not read", err);
+		connection, code, HX_SQLITE_BEFORE_COMMIT, "could not read the statistics", err);
 }

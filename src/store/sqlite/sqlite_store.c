@@ -182,8 +182,8 @@ static enum hapax_status side_take(struct sqlite_store *store, struct hapax_erro
 	hx_mutex_lock(&store->side_mutex);
 	if (atomic_load(&store->is_failed) != 0)
 		status = hx_error_set(
-			err, HAPAX_ERR_FAILED, 0, "'%s' has failed before and must be opened anew",
-			store->path);
+			err, HAPAX_ERR_FAILED, 0,
+			"the store '%s' stopped after an error; reopen it", store->path);
 	if (status == HAPAX_OK && store->side.db == NULL) {
 		hx_sqlite_connection_set_timeout(&store->side, store->options.timeout_ms);
 		status = hx_sqlite_connection_open(&store->side, 0, err);
@@ -368,7 +368,7 @@ static enum hapax_status renew_clock_mark(struct sqlite_store *store, struct hap
 	if (transaction.stage == HX_SQLITE_BEFORE_COMMIT)
 		return hx_sqlite_schema_fail(&store->io, code, err);
 	return hx_sqlite_connection_fail(
-		&store->io, code, transaction.stage, "the clock was not kept", err);
+		&store->io, code, transaction.stage, "could not store the clock", err);
 }
 
 /* Inspect the file before anything is changed, then migrate it to this version. */
@@ -389,7 +389,7 @@ static enum hapax_status open_ledger(struct sqlite_store *store, struct hapax_er
 	status = hx_sqlite_schema_inspect(&store->io, migrations, &schema, err);
 	if (status == HAPAX_OK && must_exist && schema.version == 0)
 		status = hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' holds no ledger", store->path);
+			err, HAPAX_ERR_UNAVAILABLE, 0, "'%s' has no store", store->path);
 	if (status == HAPAX_OK)
 		status = hx_sqlite_schema_refuse_foreign(&store->io, &schema, err);
 	/* In an application's joined database, the application chooses the journal. */
@@ -413,7 +413,7 @@ static enum hapax_status start(struct sqlite_store *store, struct hapax_error *e
 		hx_request_queue_init(&store->queue, sizeof(struct hx_sqlite_request));
 
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to open a store");
+		return hx_error_set(err, status, 0, "not enough memory to open a store");
 	store->has_queue = true;
 	status = hx_thread_start(&store->thread, io_run, store, "hapax-sqlite", err);
 	store->has_thread = status == HAPAX_OK;
@@ -425,19 +425,20 @@ static enum hapax_status check_request(
 {
 	if (path[0] == '\0')
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a file is needed, as in 'sqlite:hapax.db'");
+			err, HAPAX_ERR_INVALID, 0, "missing file, as in 'sqlite:hapax.db'");
 	if (strcmp(path, ":memory:") == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"'sqlite::memory:' is no store: use 'memory:', or give a file");
+			"cannot use 'sqlite::memory:'; use 'memory:', or a file");
 	if (options->evict != HAPAX_EVICT_NONE)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"a SQLite store evicts nothing: use 'memory:', or no eviction");
+			"a SQLite store cannot evict; use memory:, or no eviction");
 	if (sqlite3_libversion_number() < SQLITE_VERSION_MIN || sqlite3_threadsafe() == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"SQLite %s is too old or built without threads: version 3.37 or later is needed",
+			"SQLite %s is too old or built without threads: version 3.37 or later "
+			"is required",
 			sqlite3_libversion());
 	return HAPAX_OK;
 }
@@ -456,7 +457,8 @@ enum hapax_status hx_sqlite_open(
 		return status;
 	store = store_new(path, &complete);
 	if (store == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to open a store");
 	status = open_ledger(store, err);
 	if (status == HAPAX_OK)
 		status = start(store, err);

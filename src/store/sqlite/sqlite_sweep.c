@@ -189,5 +189,5 @@ enum hapax_status hx_sqlite_sweep(
 	if (code == SQLITE_OK)
 		return HAPAX_OK;
 	return hx_sqlite_connection_fail(
-		connection, code, transaction.stage, "the store was not swept", err);
+		connection, code, transaction.stage, "could not sweep the store", err);
 }

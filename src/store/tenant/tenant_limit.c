@@ -367,7 +367,7 @@ enum hapax_status hx_tenant_limit_open(
 	enum hapax_status status;
 
 	if (limit == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a store");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a store");
 	limit->store = store;
 	limit->counters = counters;
 	limit->ops = (struct hapax_store_ops){

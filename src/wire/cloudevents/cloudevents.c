@@ -46,14 +46,14 @@ enum hapax_status hx_cloudevents_detect(
 	    !hx_http1_text_equal(type, HX_BYTES_LIT("application/cloudevents-batch+json")))
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"field 'Content-Type': '%.*s' is no format that is read here; "
-			"application/cloudevents+json is",
+			"header 'Content-Type': unsupported format '%.*s'; use "
+			"application/cloudevents+json",
 			(int)(type.size < SHOWN_MAX ? type.size : SHOWN_MAX),
 			(const char *)type.data);
 	if (!is_utf8_charset(charset))
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"field 'Content-Type': JSON is in UTF-8, not in '%.*s'",
+			"header 'Content-Type': JSON must be UTF-8, not '%.*s'",
 			(int)(charset.size < SHOWN_MAX ? charset.size : SHOWN_MAX),
 			(const char *)charset.data);
 	*ret = mode;
@@ -81,7 +81,7 @@ const char *hx_cloudevent_check_name(struct hapax_bytes name)
 		return "the name of an attribute is too long";
 	for (size_t i = 0; i < name.size; i++) {
 		if (!(at[i] >= 'a' && at[i] <= 'z') && !hx_http1_is_digit(at[i]))
-			return "names of attributes are lower-case letters and digits";
+			return "names of attributes must be lower-case letters and digits";
 	}
 	if (hx_bytes_equal(name, HX_BYTES_LIT("data")))
 		return "'data' is not an attribute";
@@ -112,7 +112,7 @@ static const char *check_text(struct hapax_bytes value)
 		if (hx_utf8_is_control(code))
 			return "it has a control character";
 		if ((code & 0xfffe) == 0xfffe || (code >= 0xfdd0 && code <= 0xfdef))
-			return "it has a code point that is no character";
+			return "it has a code point that is not a character";
 		at += size;
 	}
 	return NULL;
@@ -172,7 +172,7 @@ static const char *check_defined(
 		memcpy((char *)event + defined[index].place - 1, &value, sizeof(value));
 	if (hx_bytes_equal(name, HX_BYTES_LIT("specversion")) &&
 	    !hx_bytes_equal(value, HX_BYTES_LIT("1.0")))
-		return "only '1.0' is read here";
+		return "only '1.0' is supported";
 	if (hx_bytes_equal(name, HX_BYTES_LIT("time")) && !hx_date_parse(value, &event->time_ms))
 		return "it is not a time (RFC 3339)";
 	if (hx_bytes_equal(name, HX_BYTES_LIT("datacontenttype")) && !hx_media_type_is_valid(value))

@@ -32,7 +32,7 @@ static enum hapax_status cloudevents_binary_refuse(
 	struct hapax_error *err, struct hapax_bytes name, const char *reason)
 {
 	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "field '%.*s': %s",
+		err, HAPAX_ERR_INVALID, 0, "header '%.*s': %s",
 		(int)(name.size < SHOWN_MAX ? name.size : SHOWN_MAX), (const char *)name.data,
 		reason);
 }
@@ -52,7 +52,7 @@ static enum hapax_status reserve(
 	hx_buf_clear(scratch);
 	status = hx_buf_reserve(scratch, size);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "the attributes of the event did not fit");
+		return hx_error_set(err, status, 0, "the attributes of the event are too long");
 	return HAPAX_OK;
 }
 
@@ -145,9 +145,9 @@ static enum hapax_status read_field(
 	struct hapax_bytes value;
 
 	if (reason == NULL && hx_bytes_equal(name, HX_BYTES_LIT("datacontenttype")))
-		reason = "Content-Type says this in binary mode";
+		reason = "in binary mode Content-Type has this value; remove the attribute";
 	if (reason == NULL && !take_value(field->value, scratch, &value))
-		reason = "its quotes do not close at its end";
+		reason = "its closing quote must be at its end";
 	if (reason == NULL)
 		reason = hx_cloudevent_add(event, name, value);
 	return reason == NULL ? HAPAX_OK : cloudevents_binary_refuse(err, field->name, reason);
@@ -171,8 +171,8 @@ enum hapax_status hx_cloudevent_read_binary(
 	missing = hx_cloudevent_missing(event);
 	if (missing != NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "field 'ce-%s' is missing%s", missing,
-			event->attribute_count == 0 ? ": this is no CloudEvent" : "");
+			err, HAPAX_ERR_INVALID, 0, "header 'ce-%s' is missing%s", missing,
+			event->attribute_count == 0 ? ": this is not a CloudEvent" : "");
 	if (content_type.data != NULL && content_type.size > 0) {
 		const char *reason =
 			hx_cloudevent_add(event, HX_BYTES_LIT("datacontenttype"), content_type);

@@ -68,7 +68,7 @@ static enum hapax_status take_string(
 	status = reader->scratch->size > 0 ? HAPAX_OK
 					   : hx_buf_reserve(reader->scratch, reader->text.size);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "the decoded event did not fit");
+		return hx_error_set(err, status, 0, "the decoded event is too long");
 	assert(reader->scratch->capacity - reader->scratch->size >= size);
 	*ret = hx_bytes(reader->scratch->data + reader->scratch->size, 0);
 	ret->size = hx_json_string_value(string, reader->scratch->data + reader->scratch->size);
@@ -113,7 +113,7 @@ static enum hapax_status read_attribute(
 	else if (token->type == HX_JSON_NUMBER && token->escaped == 0)
 		reason = take_integer(value, &value);
 	else if (token->type != HX_JSON_TRUE && token->type != HX_JSON_FALSE)
-		reason = "an attribute is a string, an integer or a boolean";
+		reason = "an attribute must be a string, an integer or a boolean";
 	if (status != HAPAX_OK)
 		return status;
 	if (reason == NULL)
@@ -224,7 +224,7 @@ static enum hapax_status take_data(struct reader *reader, struct hapax_error *er
 		if (token->name != 0)
 			return cloudevents_json_refuse(
 				reader, reader->base64.name, HX_BYTES_LIT("data_base64"),
-				"it must not stand beside 'data'", err);
+				"it must not occur together with 'data'", err);
 		return take_base64(reader, err);
 	}
 	if (token->name == 0)
@@ -252,7 +252,7 @@ static enum hapax_status read_event(
 	if (begin->type != HX_JSON_OBJECT)
 		return hx_json_error(
 			err, HAPAX_ERR_INVALID, reader->text, begin->text,
-			"an event is a JSON object");
+			"an event must be a JSON object");
 	for (;;) {
 		status = hx_json_next(reader->json, &token, err);
 		if (status != HAPAX_OK)
@@ -303,7 +303,8 @@ static enum hapax_status batch_begin(struct hx_cloudevents_batch *batch, struct 
 		status = hx_json_next(&batch->json, &token, err);
 	if (status == HAPAX_OK && token.type != HX_JSON_ARRAY)
 		return hx_json_error(
-			err, HAPAX_ERR_INVALID, batch->text, token.text, "a batch is a JSON array");
+			err, HAPAX_ERR_INVALID, batch->text, token.text,
+			"a batch must be a JSON array");
 	return status;
 }
 
@@ -352,7 +353,7 @@ enum hapax_status hx_cloudevents_batch_init(
 			break;
 		if (count++ == count_max)
 			return hx_error_set(
-				err, HAPAX_ERR_LIMIT, 0, "a batch had more than %zu events",
+				err, HAPAX_ERR_LIMIT, 0, "too many events in the batch: limit %zu",
 				count_max);
 	}
 	batch->count = count;

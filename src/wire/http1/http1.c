@@ -98,7 +98,7 @@ static enum hapax_status http1_refuse(
 	http->fault = (uint16_t)fault->status;
 	if (shown > 0)
 		return hx_error_set(
-			err, status, 0, "byte %llu, field '%.*s': %s", (unsigned long long)offset,
+			err, status, 0, "byte %llu, header '%.*s': %s", (unsigned long long)offset,
 			(int)shown, (const char *)fault->name.data, fault->reason);
 	return hx_error_set(
 		err, status, 0, "byte %llu: %s", (unsigned long long)offset, fault->reason);
@@ -158,7 +158,7 @@ static enum hx_http1_line read_line(
 		return hx_http1_line_end(cursor, fault);
 	}
 	if (http->field_count == http->limits.field_max)
-		return hx_http1_bad(fault, 431, cursor->at, "there are too many fields");
+		return hx_http1_bad(fault, 431, cursor->at, "too many headers");
 	result = hx_http1_field_line(cursor, &head->fields[http->field_count], fault);
 	if (result == HX_HTTP1_LINE_READ)
 		http->field_count++;
@@ -189,7 +189,7 @@ static enum hx_http1_line read_lines(
 		else
 			line = read_line(http, &cursor, head, &last, fault);
 		if (line == HX_HTTP1_LINE_SHORT && cut)
-			return hx_http1_bad(fault, 431, cursor.end, "the head is too long");
+			return hx_http1_bad(fault, 431, cursor.end, "the request head is too long");
 		if (line != HX_HTTP1_LINE_READ)
 			return line;
 		if (whole && http->first_line_read && !last)
@@ -350,7 +350,8 @@ enum hapax_status hx_http1_next(
 enum hapax_status hx_http1_closed(
 	struct hx_http1 *http, struct hx_http1_event *ret, struct hapax_error *err)
 {
-	struct hx_http1_fault fault = {400, NULL, "the connection was closed in a head", {NULL, 0}};
+	struct hx_http1_fault fault = {
+		400, NULL, "the connection was closed within a head", {NULL, 0}};
 
 	*ret = (struct hx_http1_event){HX_HTTP1_IDLE, 0, {NULL, 0}};
 	switch ((enum hx_http1_state)http->state) {
@@ -365,7 +366,7 @@ enum hapax_status hx_http1_closed(
 		break;
 	case HX_HTTP1_IN_LENGTH:
 	case HX_HTTP1_IN_CHUNKS:
-	case HX_HTTP1_REFUSED: fault.reason = "the connection was closed in a body"; break;
+	case HX_HTTP1_REFUSED: fault.reason = "the connection was closed within a body"; break;
 	}
 	return http1_refuse(http, http->offset, &fault, err);
 }

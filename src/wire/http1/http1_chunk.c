@@ -56,15 +56,15 @@ static const char *step_size(struct hx_http1 *http, unsigned char byte)
 
 	if (digit >= 0) {
 		if (http->digits == HX_HTTP1_CHUNK_DIGITS_MAX)
-			return "the size of a chunk has more than 15 digits";
+			return "a chunk size has more than 15 digits";
 		http->digits++;
 		http->left = http->left << 4 | (uint64_t)digit;
 		return NULL;
 	}
 	if (http->digits == 0)
-		return "the size of a chunk is missing";
+		return "a chunk size is missing";
 	if (byte != '\r' && byte != ';')
-		return "not allowed in the size of a chunk";
+		return "not allowed in a chunk size";
 	http->chunk_state = byte == ';' ? CHUNK_EXTENSION_BEGIN : CHUNK_SIZE_LF;
 	return NULL;
 }
@@ -84,7 +84,7 @@ static const char *step_extension(struct hx_http1 *http, unsigned char byte)
 
 	if (++http->framing > HX_HTTP1_CHUNK_EXTENSION_MAX ||
 	    ++http->extensions > HX_HTTP1_EXTENSIONS_MAX)
-		return "the extensions of the chunks are too long";
+		return "the chunk extensions are too long";
 	switch (http->chunk_state) {
 	case CHUNK_EXTENSION_BEGIN: next = token ? CHUNK_EXTENSION_NAME : -1; break;
 	case CHUNK_EXTENSION_NAME:
@@ -112,7 +112,7 @@ static const char *step_extension(struct hx_http1 *http, unsigned char byte)
 	default: next = after_extension(byte); break; /* CHUNK_EXTENSION_TEXT_END */
 	}
 	if (next < 0)
-		return "not allowed in an extension of a chunk";
+		return "not allowed in a chunk extension";
 	http->chunk_state = (uint8_t)next;
 	return NULL;
 }
@@ -135,10 +135,11 @@ static const char *step_trailer(struct hx_http1 *http, unsigned char byte)
 			return NULL;
 		}
 		if (!hx_http1_is(byte, HX_HTTP1_TOKEN))
-			return hx_http1_is_blank(byte) ? "a line that continues the one before"
-						       : "not allowed in the name of a trailer";
+			return hx_http1_is_blank(byte)
+				? "a trailer must not continue on a second line"
+				: "not allowed in the name of a trailer";
 		if (http->field_count == http->limits.field_max)
-			return limit(http, "there are too many trailers");
+			return limit(http, "too many trailers");
 		http->field_count++;
 		http->chunk_state = CHUNK_TRAILER_NAME;
 		return NULL;

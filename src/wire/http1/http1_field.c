@@ -87,7 +87,7 @@ static bool check_single(
 	for (unsigned known = 0; known < HX_HTTP1_KNOWN_COUNT; known++) {
 		if ((repeated & 1U << known) != 0 && known_fields[known].single)
 			return http1_field_refuse(
-				head, known, 400, "the field occurs twice", fault);
+				head, known, 400, "the header occurs twice", fault);
 	}
 	return true;
 }
@@ -133,7 +133,7 @@ static bool check_coding(
 	if (chunked_count == 1 && count > 1 && hx_http1_text_equal(coding, chunked))
 		return http1_field_refuse(
 			head, HX_HTTP1_TRANSFER_ENCODING, unknown_status,
-			"no coding but chunked is understood", fault);
+			"only the transfer coding 'chunked' is supported", fault);
 	return http1_field_refuse(
 		head, HX_HTTP1_TRANSFER_ENCODING, 400, "it must be 'chunked' and nothing else",
 		fault);
@@ -154,11 +154,11 @@ static bool read_framing(
 		if (has_length)
 			return http1_field_refuse(
 				head, HX_HTTP1_CONTENT_LENGTH, 400,
-				"it must not stand beside Transfer-Encoding", fault);
+				"it must not occur together with Transfer-Encoding", fault);
 		if (head->version_minor == 0)
 			return http1_field_refuse(
 				head, HX_HTTP1_TRANSFER_ENCODING, 400,
-				"HTTP/1.0 does not have this field", fault);
+				"HTTP/1.0 does not have this header", fault);
 		if (!check_coding(head, unknown_status, fault))
 			return false;
 		head->body = HX_HTTP1_BODY_CHUNKED;
@@ -213,7 +213,7 @@ static bool read_connection(struct hx_http1_head *head, struct hx_http1_fault *f
 				(void)hx_http1_bad(
 					fault, 400, option.data,
 					hx_http1_is_token(option)
-						? "it names a field that every hop needs"
+						? "it names a header that every hop needs"
 						: "it is not a list of names");
 				fault->name = field->name;
 				return false;
@@ -233,15 +233,17 @@ static bool check_host(struct hx_http1_head *head, struct hx_http1_fault *fault)
 	if (head->known[HX_HTTP1_HOST] == 0) {
 		if (head->version_minor == 0)
 			return true;
-		(void)hx_http1_bad(fault, 400, head->method.data, "the field 'Host' is missing");
+		(void)hx_http1_bad(fault, 400, head->method.data, "the header 'Host' is missing");
 		return false;
 	}
 	if (!hx_http1_is_authority(host))
-		return http1_field_refuse(head, HX_HTTP1_HOST, 400, "it is not a host", fault);
+		return http1_field_refuse(
+			head, HX_HTTP1_HOST, 400, "it is not a valid host", fault);
 	/* With two hosts, one reader uses the first and another the second. */
 	if (head->authority.size > 0 && !hx_http1_text_equal(head->authority, host))
 		return http1_field_refuse(
-			head, HX_HTTP1_HOST, 400, "the target names another host", fault);
+			head, HX_HTTP1_HOST, 400, "it differs from the host in the request target",
+			fault);
 	head->authority = host;
 	return true;
 }
@@ -255,7 +257,7 @@ static bool check_expect(struct hx_http1_head *head, struct hx_http1_fault *faul
 		return true;
 	if (!hx_http1_text_equal(value, HX_BYTES_LIT("100-continue")))
 		return http1_field_refuse(
-			head, HX_HTTP1_EXPECT, 417, "only '100-continue' can be expected", fault);
+			head, HX_HTTP1_EXPECT, 417, "only '100-continue' is supported", fault);
 	/* HTTP/1.0 clients must not get 100, and without a body there is no wait. */
 	head->expects_continue = head->version_minor > 0 &&
 		(head->body == HX_HTTP1_BODY_CHUNKED || head->content_length > 0);
@@ -265,7 +267,7 @@ static bool check_expect(struct hx_http1_head *head, struct hx_http1_fault *faul
 static bool check_method(const struct hx_http1_head *head, struct hx_http1_fault *fault)
 {
 	if (hx_bytes_equal(head->method, HX_BYTES_LIT("CONNECT"))) {
-		(void)hx_http1_bad(fault, 501, head->method.data, "tunnels are not made here");
+		(void)hx_http1_bad(fault, 501, head->method.data, "CONNECT is not supported");
 		return false;
 	}
 	return true;
@@ -299,7 +301,7 @@ bool hx_http1_understand_response(
 	head->expects_continue = false;
 	if (head->status == 101) {
 		(void)hx_http1_bad(
-			fault, 502, head->reason.data, "nobody asked for another protocol");
+			fault, 502, head->reason.data, "a switch of protocols was not requested");
 		return false;
 	}
 	if (!check_single(head, false, fault) || !read_framing(head, 502, fault) ||

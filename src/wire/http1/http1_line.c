@@ -38,11 +38,10 @@ static enum hx_http1_line read_version(
 		if (begin + i == cursor->end)
 			return HX_HTTP1_LINE_SHORT;
 		if (form[i] == 'd' ? !hx_http1_is_digit(begin[i]) : begin[i] != form[i])
-			return hx_http1_bad(fault, 400, begin + i, "this is no HTTP version");
+			return hx_http1_bad(fault, 400, begin + i, "this is not an HTTP version");
 	}
 	if (begin[5] != '1' || begin[7] > '1')
-		return hx_http1_bad(
-			fault, 505, begin, "only HTTP/1.0 and HTTP/1.1 are spoken here");
+		return hx_http1_bad(fault, 505, begin, "only HTTP/1.0 and HTTP/1.1 are supported");
 	*ret_minor = (uint8_t)(begin[7] - '0');
 	cursor->at = begin + 8;
 	return HX_HTTP1_LINE_READ;
@@ -56,13 +55,13 @@ static enum hx_http1_line read_method(
 
 	while (at < cursor->end && hx_http1_is(*at, HX_HTTP1_TOKEN)) {
 		if (at - begin == HX_HTTP1_METHOD_MAX)
-			return hx_http1_bad(fault, 501, at, "the method is too long to be one");
+			return hx_http1_bad(fault, 501, at, "the method is too long");
 		at++;
 	}
 	if (at == cursor->end)
 		return HX_HTTP1_LINE_SHORT;
 	if (at == begin || *at != ' ')
-		return hx_http1_bad(fault, 400, at, "a method and one blank were expected");
+		return hx_http1_bad(fault, 400, at, "expected a method and one space");
 	*ret = (struct hapax_bytes){begin, (size_t)(at - begin)};
 	cursor->at = at + 1;
 	return HX_HTTP1_LINE_READ;
@@ -117,15 +116,15 @@ static enum hx_http1_line read_status(
 		if (at + i == cursor->end)
 			return HX_HTTP1_LINE_SHORT;
 		if (i == 0 && at[i] != ' ')
-			return hx_http1_bad(fault, 502, at, "one blank was expected");
+			return hx_http1_bad(fault, 502, at, "expected one space");
 		if (i == 0)
 			continue;
 		if (!hx_http1_is_digit(at[i]))
-			return hx_http1_bad(fault, 502, at + i, "a status has three digits");
+			return hx_http1_bad(fault, 502, at + i, "a status must have three digits");
 		status = status * 10 + (unsigned)(at[i] - '0');
 	}
 	if (status < 100 || status > 599)
-		return hx_http1_bad(fault, 502, at + 1, "there is no such status");
+		return hx_http1_bad(fault, 502, at + 1, "the status is out of range");
 	*ret = (uint16_t)status;
 	cursor->at = at + 4;
 	return HX_HTTP1_LINE_READ;
@@ -171,15 +170,15 @@ static enum hx_http1_line bad_name(
 	enum hx_http1_line line;
 
 	if (hx_http1_is_blank(*at) && at == begin)
-		return hx_http1_bad(fault, 400, at, "a line that continues the one before");
+		return hx_http1_bad(fault, 400, at, "a header must not continue on a second line");
 	if (hx_http1_is_blank(*at))
-		line = hx_http1_bad(fault, 400, at, "a blank before the colon");
+		line = hx_http1_bad(fault, 400, at, "a space before the colon");
 	else if (*at == ':')
-		line = hx_http1_bad(fault, 400, at, "a field without a name");
+		line = hx_http1_bad(fault, 400, at, "a header without a name");
 	else if (*at == '\r' || *at == '\n')
 		line = hx_http1_bad(fault, 400, at, "a line without a colon");
 	else
-		line = hx_http1_bad(fault, 400, at, "not allowed in the name of a field");
+		line = hx_http1_bad(fault, 400, at, "not allowed in the name of a header");
 	fault->name = (struct hapax_bytes){begin, (size_t)(at - begin)};
 	return line;
 }

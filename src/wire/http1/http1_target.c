@@ -113,7 +113,7 @@ static bool split_absolute(struct hx_http1_head *head, struct hx_http1_fault *fa
 	const unsigned char *at = host;
 
 	if (host == begin) {
-		(void)hx_http1_bad(fault, 400, begin, "the target is no path and no http URL");
+		(void)hx_http1_bad(fault, 400, begin, "the target must be a path or an http URL");
 		return false;
 	}
 	while (at < end && *at != '/' && *at != '?')

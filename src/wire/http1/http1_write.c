@@ -43,7 +43,7 @@ static void write_parts(
 		size += parts[i].size;
 	status = hx_buf_reserve(writer->out, size);
 	if (status != HAPAX_OK) {
-		fail(writer, status, parts[0], "there was no room for it");
+		fail(writer, status, parts[0], "not enough space");
 		return;
 	}
 	to = writer->out->data + writer->out->size;
@@ -67,7 +67,7 @@ static void write_line(
 		return;
 	status = hx_buf_reserve(writer->out, size);
 	if (status != HAPAX_OK) {
-		fail(writer, status, name, "there was no room for it");
+		fail(writer, status, name, "not enough space");
 		return;
 	}
 	to = writer->out->data + writer->out->size;
@@ -107,9 +107,9 @@ void hx_http1_write_request(
 
 	begin(writer, out);
 	if (!hx_http1_is_token(method))
-		fail(writer, HAPAX_ERR_INVALID, HX_BYTES_LIT("method"), "it is no token");
+		fail(writer, HAPAX_ERR_INVALID, HX_BYTES_LIT("method"), "it is not a token");
 	if (!is_target(target))
-		fail(writer, HAPAX_ERR_INVALID, HX_BYTES_LIT("target"), "it is no target");
+		fail(writer, HAPAX_ERR_INVALID, HX_BYTES_LIT("target"), "it is not a valid target");
 	write_parts(writer, parts, 4);
 }
 
@@ -125,7 +125,7 @@ void hx_http1_write_response(struct hx_http1_writer *writer, struct hapax_buf *o
 
 	begin(writer, out);
 	if (status < 100 || status > 599)
-		fail(writer, HAPAX_ERR_INVALID, HX_BYTES_LIT("status"), "it is no status");
+		fail(writer, HAPAX_ERR_INVALID, HX_BYTES_LIT("status"), "it is not a valid status");
 	write_parts(writer, parts, 4);
 }
 
@@ -161,7 +161,7 @@ void hx_http1_write_field(
 	if (!hx_http1_is_token(name))
 		fail(writer, HAPAX_ERR_INVALID, name, "it is not a valid header name");
 	else if (is_reserved(name))
-		fail(writer, HAPAX_ERR_INVALID, name, "it is written by the codec only");
+		fail(writer, HAPAX_ERR_INVALID, name, "only the codec writes it");
 	else if (!is_value(value))
 		fail(writer, HAPAX_ERR_INVALID, name, "its value has a control character");
 	write_line(writer, name, value);
@@ -171,7 +171,7 @@ static void write_framing(
 	struct hx_http1_writer *writer, struct hapax_bytes name, struct hapax_bytes value)
 {
 	if (writer->has_framing)
-		fail(writer, HAPAX_ERR_INVALID, name, "the end of the body was fixed before");
+		fail(writer, HAPAX_ERR_INVALID, name, "the end of the body was already set");
 	writer->has_framing = true;
 	write_line(writer, name, value);
 }
@@ -179,7 +179,7 @@ static void write_framing(
 void hx_http1_write_read_field(struct hx_http1_writer *writer, const struct hapax_field *field)
 {
 	if (is_reserved(field->name))
-		fail(writer, HAPAX_ERR_INVALID, field->name, "it is written by the codec only");
+		fail(writer, HAPAX_ERR_INVALID, field->name, "only the codec writes it");
 	write_line(writer, field->name, field->value);
 }
 
@@ -235,7 +235,7 @@ enum hapax_status hx_http1_write_end(struct hx_http1_writer *writer, struct hapa
 			*at = '?';
 	}
 	return hx_error_set(
-		err, writer->status, 0, "field '%s' was not written: %s", writer->name,
+		err, writer->status, 0, "could not write header '%s': %s", writer->name,
 		writer->reason);
 }
 

@@ -84,7 +84,7 @@ static const char *find_fault(const unsigned char *data, size_t size)
 		if (data[i] < 0x20 || data[i] == 0x7f)
 			return "the path has a control character";
 		if (data[i] >= 0xc0 && is_overlong(data + i, size - i))
-			return "the path has a character that is encoded in too many bytes";
+			return "the path has a character with an overlong encoding";
 	}
 	return NULL;
 }
@@ -145,6 +145,6 @@ struct hapax_bytes hx_http_path_loosest(
 	size = decode_all(path, out);
 	*ret_fault = find_fault(out, size);
 	if (*ret_fault == NULL && !join(out, &size))
-		*ret_fault = "the path has '.' or '..' as a segment; send the path it leads to";
+		*ret_fault = "the path has a segment '.' or '..'; send the resolved path";
 	return hx_bytes(space, size);
 }

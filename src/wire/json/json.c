@@ -127,7 +127,7 @@ COLD const unsigned char *hx_json_refuse_names(
 		return refuse_twice(json, json->twice, err);
 	json->refusal = hx_json_error(
 		err, HAPAX_ERR_LIMIT, whole_text(json), hx_json_offset(json, at),
-		"more than %zu member names at once", json->name_max);
+		"too many member names: limit %zu", json->name_max);
 	return NULL;
 }
 
@@ -137,9 +137,8 @@ enum hapax_status hx_json_init(
 {
 	if (text.size > HX_JSON_SIZE_MAX) {
 		return hx_error_set(
-			err, HAPAX_ERR_LIMIT, 0,
-			"the JSON text was %zu bytes long; at most %d are read", text.size,
-			HX_JSON_SIZE_MAX);
+			err, HAPAX_ERR_LIMIT, 0, "the JSON text is too long: %zu bytes, limit %d",
+			text.size, HX_JSON_SIZE_MAX);
 	}
 	json->data = text.size == 0 ? (const unsigned char *)"" : text.data;
 	json->end = json->data + text.size;

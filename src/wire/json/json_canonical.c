@@ -293,7 +293,7 @@ ALWAYS_INLINE enum hapax_status write_all(
 			out->is_short = true;
 			return refuse(
 				walk, node, HAPAX_ERR_LIMIT,
-				"the canonical text did not fit in the scratch memory", err);
+				"the canonical text is too long for the scratch memory", err);
 		}
 		to = put_node(walk, python, node, index != root, to, &reason);
 		if (to == NULL)

@@ -111,12 +111,12 @@ static enum hapax_status read_text(
 	if (value.size < (size_t)field->min || value.size > (size_t)field->max)
 		return fault(
 			reader, node, err,
-			"'%s' must have %" PRId64 " to %" PRId64 " bytes, and has %zu", field->name,
+			"'%s' must be %" PRId64 " to %" PRId64 " bytes long, not %zu", field->name,
 			field->min, field->max, value.size);
 	if (!(field->flags & HX_JSON_FIELD_CONTROLS) && value.size > 0 &&
 	    hx_utf8_fault(value, (size_t)field->max, why))
 		return fault(
-			reader, node, err, "'%s' %s; '%s%s' takes any bytes", field->name, why,
+			reader, node, err, "'%s' %s; '%s%s' accepts any bytes", field->name, why,
 			field->name, base64_suffix);
 	*out = value;
 	return HAPAX_OK;
@@ -144,7 +144,7 @@ static enum hapax_status read_base64(
 	if (size < (size_t)field->min || size > (size_t)field->max)
 		return fault(
 			reader, node, err,
-			"'%s_base64' must have %" PRId64 " to %" PRId64 " bytes, and has %zu",
+			"'%s_base64' must be %" PRId64 " to %" PRId64 " bytes long, not %zu",
 			field->name, field->min, field->max, size);
 	if (at == reader->strings.data + reader->strings.size)
 		reader->strings.size += size;
@@ -315,9 +315,9 @@ static enum hapax_status refuse_unknown(
 	}
 	if (suggest.best != NULL)
 		return fault(
-			reader, node, err, "%s has no member '%s' (did you mean '%s'?)",
+			reader, node, err, "%s has an unknown member '%s' (did you mean '%s'?)",
 			section->name, name, suggest.best);
-	return fault(reader, node, err, "%s has no member '%s'", section->name, name);
+	return fault(reader, node, err, "%s has an unknown member '%s'", section->name, name);
 }
 
 static enum hapax_status check_required(
@@ -358,7 +358,7 @@ enum hapax_status hx_json_object_read(
 		bit = UINT64_C(1) << (field - section->fields);
 		if (given & bit)
 			return fault(
-				reader, member, err, "'%s' and '%s_base64' are the same twice",
+				reader, member, err, "'%s' and '%s_base64' exclude each other",
 				field->name, field->name);
 		/* Null says that there is none. */
 		if (member->token.type == HX_JSON_NULL && (field->flags & HX_JSON_FIELD_NULLABLE) &&

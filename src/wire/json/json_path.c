@@ -60,7 +60,7 @@ static enum hapax_status add_step(struct reader *reader, size_t begin, enum hx_j
 	size_t size = reader->name_count - begin;
 
 	if (path->step_count == HX_JSON_PATH_STEPS_MAX)
-		return json_path_refuse(reader, "more than 32 steps");
+		return json_path_refuse(reader, "too many steps: limit 32");
 	*step = (struct hx_json_step){
 		.kind = (uint8_t)kind,
 		.name = (uint16_t)begin,
@@ -73,7 +73,7 @@ static enum hapax_status add_step(struct reader *reader, size_t begin, enum hx_j
 	if (kind == HX_JSON_STEP_BELOW) {
 		for (size_t i = 0; i < path->step_count; i++) {
 			if (path->steps[i].kind == HX_JSON_STEP_BELOW)
-				return json_path_refuse(reader, "** may stand once only");
+				return json_path_refuse(reader, "** is allowed only once");
 		}
 	}
 	path->step_count++;
@@ -102,8 +102,8 @@ static enum hapax_status end_step(struct reader *reader, size_t begin, size_t fr
 		return json_path_refuse(
 			reader,
 			reader->text[0] == '/'
-				? "* stands for a whole step; in a name it is written ~2"
-				: "* stands for a whole step; in a name it is written \\*");
+				? "* must be a whole step; write ~2 for * in a name"
+				: "* must be a whole step; write \\* for * in a name");
 	}
 	return add_step(reader, begin, kind);
 }
@@ -158,7 +158,7 @@ static enum hapax_status read_bracket(struct reader *reader)
 		return json_path_refuse(reader, "[ without ]");
 	size = (size_t)(close - inside);
 	if (kind_of(inside, size) != HX_JSON_STEP_EACH && !read_index(inside, size, &index))
-		return json_path_refuse(reader, "an index or * was expected in brackets");
+		return json_path_refuse(reader, "expected an index or * in brackets");
 	for (size_t i = 0; i < size; i++)
 		put_byte(reader, inside[i]);
 	reader->at += size + 2;
@@ -188,7 +188,7 @@ static enum hapax_status read_dotted_step(struct reader *reader)
 		reader->at++;
 	}
 	if (reader->at == from)
-		return json_path_refuse(reader, "a name was expected");
+		return json_path_refuse(reader, "expected a name");
 	return end_step(reader, begin, from, has_star);
 }
 
@@ -203,7 +203,7 @@ static enum hapax_status read_dotted(struct reader *reader)
 		else if (reader->text[reader->at] == '[')
 			status = read_bracket(reader);
 		else
-			return json_path_refuse(reader, "a dot or [ was expected");
+			return json_path_refuse(reader, "expected a dot or [");
 		name_due = status == HAPAX_OK && reader->at < reader->size &&
 			reader->text[reader->at] == '.';
 		if (name_due)
@@ -221,7 +221,7 @@ enum hapax_status hx_json_path_parse(
 	path->is_single = true;
 	if (text.size > HX_JSON_PATH_SIZE_MAX) {
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a path of %zu bytes was longer than %d",
+			err, HAPAX_ERR_INVALID, 0, "path is too long: %zu bytes, limit %d",
 			text.size, HX_JSON_PATH_SIZE_MAX);
 	}
 	if (text.size == 0)

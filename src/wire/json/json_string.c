@@ -63,7 +63,7 @@ static size_t escape_size(
 		return 0;
 	}
 	if (at[1] != 'u') {
-		*ret_reason = "no such escape in a string";
+		*ret_reason = "invalid escape in a string";
 		return memchr("\"\\/bfnrt", at[1], 8) != NULL ? 2 : 0;
 	}
 	unit = hex_unit(at + 2, end);
@@ -71,7 +71,7 @@ static size_t escape_size(
 		*ret_reason = "\\u needs four hexadecimal digits";
 		return 0;
 	}
-	*ret_reason = "a surrogate without its other half";
+	*ret_reason = "an unpaired surrogate";
 	if (is_low_surrogate(unit))
 		return 0;
 	if (!is_high_surrogate(unit))

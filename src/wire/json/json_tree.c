@@ -95,7 +95,7 @@ static enum hapax_status read_nodes(
 		if (count == node_max) {
 			*ret_short = true;
 			return hx_error_set(
-				err, HAPAX_ERR_LIMIT, 0, "the scratch memory was too small");
+				err, HAPAX_ERR_LIMIT, 0, "the scratch memory is too small");
 		}
 		status = hx_json_next_inline(json, &node->token, err);
 		if (status != HAPAX_OK) {
@@ -152,7 +152,7 @@ enum hapax_status hx_json_tree_read(
 	assert(scratch_size == 0 || (uintptr_t)scratch % sizeof(uint64_t) == 0);
 	*ret_scratch_short = entries == 0;
 	if (entries == 0)
-		return hx_error_set(err, HAPAX_ERR_LIMIT, 0, "the scratch memory was too small");
+		return hx_error_set(err, HAPAX_ERR_LIMIT, 0, "the scratch memory is too small");
 	tree->data = text.data;
 	tree->size = text.size;
 	tree->nodes = scratch;
@@ -183,8 +183,7 @@ enum hapax_status hx_json_tree_read_into(
 		status = hx_buf_reserve(scratch, want);
 		if (status != HAPAX_OK)
 			return hx_error_set(
-				err, status, 0, "scratch memory of %zu bytes was not to be had",
-				want);
+				err, status, 0, "out of scratch memory (%zu bytes)", want);
 		status = hx_json_tree_read(
 			tree, text, scratch->data, scratch->capacity, ret_scratch_short, err);
 		if (!*ret_scratch_short || scratch->capacity >= max ||

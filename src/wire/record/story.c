@@ -36,9 +36,9 @@ static void suggest(struct hx_story *story, enum hx_story_action action)
 const char *hx_story_reason(enum hx_story_action action)
 {
 	switch (action) {
-	case HX_STORY_DONE: return "it happened: never run it again";
-	case HX_STORY_RETRY: return "it did not happen: let the next claim run";
-	case HX_STORY_FORGET: return "let the next delivery count as the first";
+	case HX_STORY_DONE: return "the work happened; never run it again";
+	case HX_STORY_RETRY: return "the work did not happen; the next claim runs";
+	case HX_STORY_FORGET: return "the next delivery counts as new";
 	}
 	return "";
 }
@@ -68,7 +68,7 @@ static void tell_history(struct hx_story *story)
 	format_time(story, record->first_seen_ms, first);
 	format_time(story, record->changed_ms, changed);
 	hx_story_add(
-		story, "It was first seen %s; %u %s begun, and it is %s since %s.", first,
+		story, "It was first used %s; %u %s started, and it has been %s since %s.", first,
 		(unsigned)record->attempt, record->attempt == 1 ? "run was" : "runs were",
 		hapax_state_name(record->state), changed);
 }
@@ -83,7 +83,7 @@ static void tell_held(struct hx_story *story, const char *owner, int size)
 		(void)snprintf(
 			span, sizeof(span), "%" PRId64 " s", (story->lease_left_ms + 999) / 1000);
 	hx_story_add(
-		story, "It is held by %.*s, for another %s unless it is renewed.", size, owner,
+		story, "%.*s holds it for another %s unless it renews the lease.", size, owner,
 		span);
 	story->next = HAPAX_OUTCOME_IN_PROGRESS;
 }
@@ -96,7 +96,7 @@ static void tell_lapsed(struct hx_story *story, const char *owner, int size)
 	hx_duration_span(story->now_ms - story->record->lease_ends_ms, span);
 	hx_story_add(
 		story, "%.*s holds it, but its lease %s%s%s: %s.", size, owner,
-		story->is_for_shell ? "ended " : "has ended", story->is_for_shell ? span : "",
+		story->is_for_shell ? "lapsed " : "has lapsed", story->is_for_shell ? span : "",
 		story->is_for_shell ? " ago" : "",
 		parks ? "the next claim parks it" : "the next claim takes over");
 	story->next = parks ? HAPAX_OUTCOME_PARKED : HAPAX_OUTCOME_ACQUIRED;
@@ -110,7 +110,7 @@ static void tell_claimed(struct hx_story *story)
 	bool is_held = story->lease_left_ms > 0;
 
 	if (owner.size == 0)
-		owner = hapax_bytes_from_text(is_held ? "someone" : "Someone");
+		owner = hapax_bytes_from_text("A caller");
 	(is_held ? tell_held : tell_lapsed)(story, owner.data, (int)owner.size);
 }
 
@@ -128,8 +128,9 @@ static void tell_done(struct hx_story *story)
 	else if (result->omitted_bytes > 0)
 		hx_story_add(
 			story,
-			"Its result (%s, status %" PRId32 ") is replayed without its %" PRIu64
-			" bytes of body, which were too many to keep.",
+			"Its result (%s, status %" PRId32
+			") is replayed without its body of %" PRIu64
+			" bytes, which was too large to store.",
 			hapax_result_kind_name(result->kind), result->status,
 			result->omitted_bytes);
 	else
@@ -142,7 +143,7 @@ static void tell_done(struct hx_story *story)
 	if (record->expires_ms == HAPAX_TIME_NEVER)
 		hx_story_add(story, "It never expires.");
 	else
-		hx_story_add(story, "It expires %s; from then on the key counts as new.", expires);
+		hx_story_add(story, "It expires %s; after that the key counts as new.", expires);
 	story->next = HAPAX_OUTCOME_REPLAY;
 	suggest(story, HX_STORY_FORGET);
 }
@@ -157,8 +158,8 @@ static void tell_error(struct hx_story *story, const char *what)
 
 static void tell_parked(struct hx_story *story)
 {
-	tell_error(story, "Nobody knows whether its work happened");
-	hx_story_add(story, "Nobody runs it until somebody has found out and said so.");
+	tell_error(story, "It is unknown whether its work happened");
+	hx_story_add(story, "It does not run until it is resolved.");
 	story->next = HAPAX_OUTCOME_PARKED;
 	suggest(story, HX_STORY_DONE);
 	suggest(story, HX_STORY_RETRY);
@@ -172,8 +173,8 @@ void hx_story_tell(struct hx_story *story)
 	if (story->record == NULL) {
 		hx_story_add(
 			story,
-			"There is no record of it: it was never seen, or its record has "
-			"expired or was removed.");
+			"There is no record of it: it was never used, or its record has expired "
+			"or was deleted.");
 		return;
 	}
 	tell_history(story);
@@ -185,8 +186,7 @@ void hx_story_tell(struct hx_story *story)
 		tell_error(story, "The last run failed");
 		hx_story_add(
 			story,
-			"No success is known, so the next claim runs. Nothing runs by "
-			"itself.");
+			"No run has succeeded, so the next claim runs. Nothing runs by itself.");
 		break;
 	case HAPAX_STATE_PARKED: tell_parked(story); break;
 	}

@@ -86,15 +86,15 @@ static enum hx_resp_result read_bulk(
 	uint64_t size = (uint64_t)value->integer;
 
 	if (size > size_max || begin > size_max - (size_t)size)
-		return bad(ret_why, "a string is larger than allowed");
+		return bad(ret_why, "a string is too long");
 	if (input.size < begin + size + 2) {
 		/* What is there of the end must be right. */
 		if (input.size == begin + size + 1 && data[begin + size] != '\r')
-			return bad(ret_why, "a string does not end where it should");
+			return bad(ret_why, "a string does not end correctly");
 		return HX_RESP_MORE;
 	}
 	if (memcmp(data + begin + size, "\r\n", 2) != 0)
-		return bad(ret_why, "a string does not end where it should");
+		return bad(ret_why, "a string does not end correctly");
 	if (value->type == HX_RESP_VERBATIM && (size < 4 || data[begin + 3] != ':'))
 		return bad(ret_why, "a verbatim string has no format");
 	value->text = hx_bytes(data + begin, size);
@@ -122,7 +122,7 @@ static enum hx_resp_result read_value(
 	if (!is_text && !has_length(value->type) && !is_aggregate(value->type) &&
 	    value->type != HX_RESP_INTEGER && value->type != HX_RESP_NULL &&
 	    value->type != HX_RESP_BOOLEAN)
-		return bad(ret_why, "an unknown type of value");
+		return bad(ret_why, "unknown type of value");
 	result = find_line(
 		input, at + 1, is_text ? HX_RESP_LINE_SIZE_MAX : HX_RESP_NUMBER_SIZE_MAX, &end,
 		ret_why);
@@ -171,7 +171,7 @@ static enum hx_resp_result enter(
 {
 	/* Each value takes three bytes at least: more cannot fit. */
 	if ((uint64_t)value->integer > size_max / 3)
-		return bad(&scan->why, "more values are announced than allowed");
+		return bad(&scan->why, "too many values");
 	if (value->integer == 0 && value->type != HX_RESP_ATTRIBUTE)
 		return HX_RESP_DONE;
 	if (scan->depth == HX_RESP_DEPTH_MAX)
@@ -198,12 +198,12 @@ enum hx_resp_result hx_resp_scan(
 		}
 		result = read_value(input, scan->size, size_max, &value, &end, &scan->why);
 		if (result == HX_RESP_MORE && input.size > size_max)
-			return bad(&scan->why, "the message is larger than allowed");
+			return bad(&scan->why, "the message is too long");
 		if (result != HX_RESP_DONE)
 			return result;
 		scan->size = end;
 		if (scan->size > size_max)
-			return bad(&scan->why, "the message is larger than allowed");
+			return bad(&scan->why, "the message is too long");
 		/* An attribute stands in front of a value and does not count as one. */
 		*left -= value.type != HX_RESP_ATTRIBUTE;
 		if (is_aggregate(value.type) && enter(scan, &value, size_max) != HX_RESP_DONE)

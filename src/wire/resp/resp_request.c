@@ -59,7 +59,7 @@ static enum hx_resp_result add_arg(struct hx_resp_request *request, size_t offse
 			hx_realloc(request->args, capacity * sizeof(*request->args));
 
 		if (args == NULL) {
-			(void)snprintf(request->error, sizeof(request->error), "out of memory");
+			(void)snprintf(request->error, sizeof(request->error), "not enough memory");
 			return HX_RESP_BAD;
 		}
 		request->args = args;
@@ -284,7 +284,7 @@ static enum hx_resp_result split_line(
 {
 	/* Unescaping never makes it longer, so all that is appended below has its room. */
 	if (hx_buf_reserve(&request->copy, (size_t)(end - at)) != HAPAX_OK) {
-		(void)snprintf(request->error, sizeof(request->error), "out of memory");
+		(void)snprintf(request->error, sizeof(request->error), "not enough memory");
 		return HX_RESP_BAD;
 	}
 	request->is_copied = true;

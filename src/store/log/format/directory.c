@@ -102,7 +102,9 @@ enum hapax_status hx_log_directory_init(
 	while (size > 1 && path[size - 1] == '/')
 		size--;
 	if (size == 0)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "a directory must follow 'file:'");
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"missing directory, as in 'file:/var/lib/hapax/store'");
 	status = hx_io_path_absolute(
 		hx_bytes(path, size), directory->path, sizeof(directory->path), err);
 	if (status != HAPAX_OK)
@@ -121,7 +123,7 @@ static enum hapax_status failed_at(
 {
 	assert(failed < 0);
 	return hx_error_set(
-		err, hx_error_status_of(-failed), -failed, "\"%s\" was not %s", path, what);
+		err, hx_error_status_of(-failed), -failed, "could not %s '%s'", what, path);
 }
 
 /* The holder, as far as LOCK names it. */
@@ -141,7 +143,7 @@ static enum hapax_status refuse_second(
 	}
 	return hx_error_set(
 		err, HAPAX_ERR_UNAVAILABLE, 0,
-		"\"%.128s\" is in use by pid %s, and belongs to one process at a time",
+		"store '%.128s' is in use by process %s; a file: store has one owner",
 		directory->path, size > 0 && text[0] != '\0' ? text : "unknown");
 }
 
@@ -163,12 +165,11 @@ enum hapax_status hx_log_directory_lock(
 	if (file == -ENOENT && !may_create)
 		return HAPAX_OK;
 	if (file < 0)
-		return failed_at(err, file, "opened", path);
+		return failed_at(err, file, "open", path);
 	failed = io->ops->lock(io->context, file);
 	if (failed != 0) {
-		enum hapax_status status = failed == -EAGAIN
-			? refuse_second(directory, file, err)
-			: failed_at(err, failed, "locked", path);
+		enum hapax_status status = failed == -EAGAIN ? refuse_second(directory, file, err)
+							     : failed_at(err, failed, "lock", path);
 
 		(void)io->ops->close(io->context, file);
 		return status;
@@ -193,7 +194,7 @@ enum hapax_status hx_log_directory_try(struct hx_log_directory *directory, struc
 	hx_log_path(directory, "STORE.tmp", path);
 	file = io->ops->open(io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_CREATE, MODE_FILE);
 	if (file < 0)
-		return failed_at(err, file, "made; the directory must be writable", path);
+		return failed_at(err, file, "create", path);
 	(void)io->ops->close(io->context, file);
 	failed = io->ops->unlink(io->context, path);
 	return failed == 0 ? HAPAX_OK : failed_at(err, failed, "removed", path);
@@ -315,12 +316,13 @@ static enum hapax_status judge_without_store(
 	if (contents.has_segments)
 		return hx_error_set(
 			err, HAPAX_ERR_CORRUPT, 0,
-			"\"%.128s\" has segments and no STORE file: it is damaged, or parts of a backup",
+			"'%.128s' has segments but no STORE file: it is damaged, or part of a "
+			"backup",
 			directory->path);
 	if (contents.has_others || (contents.has_lock && !lock_is_ours(directory)))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"\"%.128s\" holds other files and no store; name an empty or a new directory",
+			"'%.128s' has other files and no store; choose an empty or a new directory",
 			directory->path);
 	return HAPAX_OK;
 }
@@ -336,10 +338,10 @@ static enum hapax_status read_store_file(
 	if (size < 0)
 		return failed_at(err, (int)size, "read", path);
 	if ((size_t)size < sizeof(block))
-		return hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "\"%s\" is truncated", path);
+		return hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "'%s' is truncated", path);
 	status = hx_log_store_decode(block, &directory->store, &why);
 	if (status != HAPAX_OK)
-		hx_error_set(err, status, 0, "\"%s\": %s", path, why.message);
+		hx_error_set(err, status, 0, "'%s': %s", path, why.message);
 	return status;
 }
 
@@ -358,7 +360,7 @@ enum hapax_status hx_log_directory_read(
 	if (file == -ENOENT)
 		return judge_without_store(directory, err);
 	if (file < 0)
-		return failed_at(err, file, "opened", path);
+		return failed_at(err, file, "open", path);
 	status = read_store_file(directory, file, path, err);
 	(void)io->ops->close(io->context, file);
 	*ret_found = status == HAPAX_OK;
@@ -400,7 +402,7 @@ enum hapax_status hx_log_directory_write(
 		failed = io->ops->rename(io->context, tmp, path);
 	if (failed != 0) {
 		(void)io->ops->unlink(io->context, tmp);
-		return failed_at(err, failed, "written", path);
+		return failed_at(err, failed, "write", path);
 	}
 	return hx_log_directory_sync(directory, err);
 }
@@ -449,11 +451,11 @@ enum hapax_status hx_log_directory_make(struct hx_log_directory *directory, stru
 	if (failed == -EEXIST)
 		return HAPAX_OK;
 	if (failed != 0)
-		return failed_at(err, failed, "made", directory->path);
+		return failed_at(err, failed, "create", directory->path);
 	parent_of(directory, parent);
 	failed = io->ops->fsync_dir(io->context, parent);
 	if (failed != 0)
-		return failed_at(err, failed, "synced", parent);
+		return failed_at(err, failed, "sync", parent);
 	return HAPAX_OK;
 }
 
@@ -490,6 +492,6 @@ enum hapax_status hx_log_directory_sync(struct hx_log_directory *directory, stru
 
 	directory_assert(directory);
 	if (failed != 0)
-		return failed_at(err, failed, "synced", directory->path);
+		return failed_at(err, failed, "sync", directory->path);
 	return HAPAX_OK;
 }

@@ -601,10 +601,10 @@ static enum hapax_status decode_keyed(
 	record->key = take_bytes(&rest, key_size);
 	if (rest.is_short || at[HX_LOG_ENTRY_ZERO] != 0 ||
 	    !key_is_valid(entry->as.put.encoding, key_size))
-		return corrupt(err, "its key is none");
+		return corrupt(err, "invalid key");
 	if (entry->kind == HX_LOG_REMOVE) {
 		if (parts != 0 || rest.size >= HX_LOG_ENTRY_ALIGN)
-			return corrupt(err, "a removal with parts");
+			return corrupt(err, "a removal has extra parts");
 		return HAPAX_OK;
 	}
 	record->token = hx_get64(at + HX_LOG_ENTRY_TOKEN);
@@ -619,7 +619,7 @@ static enum hapax_status decode_keyed(
 	/* fetch.c reads headers and body at this place of the file. */
 	assert(entry->as.put.result_at >= HX_LOG_RECORD_HEAD_SIZE + key_size);
 	assert(entry->as.put.result_at + hx_result_bytes(&record->result) <= entry->size);
-	return record_is_valid(record) ? HAPAX_OK : corrupt(err, "no record can hold these values");
+	return record_is_valid(record) ? HAPAX_OK : corrupt(err, "invalid record");
 }
 
 static enum hapax_status decode_scope(
@@ -637,7 +637,7 @@ static enum hapax_status decode_scope(
 	if (rest.is_short || rest.size >= HX_LOG_ENTRY_ALIGN || tenant_size < 1 ||
 	    tenant_size > HX_SCOPE_PART_SIZE_MAX || group_size < 1 ||
 	    group_size > HX_SCOPE_PART_SIZE_MAX || entry->as.scope.number >= HX_SCOPES_MAX)
-		return corrupt(err, "no scope can have these names");
+		return corrupt(err, "invalid scope names");
 	return HAPAX_OK;
 }
 
@@ -651,14 +651,14 @@ static enum hapax_status decode_manifest(
 	entry->as.manifest.items = at + HX_LOG_MANIFEST_HEAD_SIZE;
 	if (entry->as.manifest.count > HX_LOG_CLASS_SEGMENTS_MAX ||
 	    entry->size != hx_log_manifest_size(entry->as.manifest.count))
-		return corrupt(err, "a manifest whose sizes do not add up");
+		return corrupt(err, "the sizes in a manifest do not add up");
 	if (entry->as.manifest.log_first_id == 0)
 		return corrupt(err, "a manifest of a log without a beginning");
 	for (uint32_t i = 0; i < entry->as.manifest.count; i++) {
 		struct hx_log_manifest_item item = hx_log_manifest_item(entry, i);
 
 		if (item.kind == HX_LOG_KIND_LOG || (unsigned)item.kind >= HX_LOG_KIND_COUNT)
-			return corrupt(err, "a manifest that names a segment of no class");
+			return corrupt(err, "a manifest names a segment with an unknown class");
 		if (item.id >= entry->as.manifest.next_class_id)
 			return corrupt(err, "a manifest that names a segment of the future");
 	}
@@ -724,26 +724,25 @@ static enum hapax_status decode_body(
 	case HX_LOG_MANIFEST: return decode_manifest(at, entry, err);
 	case HX_LOG_BEGIN:
 		if (entry->size != HX_LOG_BEGIN_SIZE)
-			return corrupt(err, "a beginning of the wrong size");
+			return corrupt(err, "a first entry has the wrong size");
 		entry->as.begin.previous_id = hx_get64(at + 16);
 		entry->as.begin.previous_end = hx_get64(at + 24);
 		return HAPAX_OK;
 	case HX_LOG_COUNTS:
 		if (entry->size != HX_LOG_COUNTS_SIZE)
-			return corrupt(err, "counters of the wrong size");
+			return corrupt(err, "counters have the wrong size");
 		decode_counts(at, entry);
 		return HAPAX_OK;
 	case HX_LOG_SEAL:
 		if (entry->size != HX_LOG_SEAL_SIZE)
-			return corrupt(err, "a seal of the wrong size");
+			return corrupt(err, "a seal has the wrong size");
 		decode_seal(at, &entry->as.seal);
 		return HAPAX_OK;
 	default:
 		if (entry->kind & HX_LOG_ENTRY_SKIPPABLE)
 			return HAPAX_OK;
 		return hx_error_set(
-			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"an entry of kind %u, which this hapax does not know; use a newer one",
+			err, HAPAX_ERR_UNSUPPORTED, 0, "unknown entry kind %u; use a newer hapax",
 			entry->kind);
 	}
 }
@@ -761,6 +760,6 @@ enum hapax_status hx_log_entry_decode(
 	ret_entry->lsn = hx_get64(at + HX_LOG_ENTRY_LSN);
 	if (ret_entry->size < HX_LOG_ENTRY_HEAD_SIZE || ret_entry->size > bytes.size ||
 	    ret_entry->size % HX_LOG_ENTRY_ALIGN != 0)
-		return corrupt(err, "its size does not fit");
+		return corrupt(err, "its size does not match");
 	return decode_body(at, ret_entry, err);
 }

@@ -74,25 +74,25 @@ static enum hapax_status decode_common(
 	const unsigned char *block, const unsigned char magic[8], struct hapax_error *err)
 {
 	if (memcmp(block + HX_LOG_HEADER_MAGIC, magic, sizeof(segment_magic)) != 0)
-		return hx_error_set(
-			err, HAPAX_ERR_CORRUPT, 0, "it does not begin as a file of hapax does");
+		return hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "it is not a file of hapax");
 	if (hx_get32(block + HX_LOG_HEADER_CRC) != hx_crc32c(0, block, HX_LOG_HEADER_CRC))
 		return hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "its header is damaged");
 	if (hx_get16(block + HX_LOG_HEADER_MAJOR) != HX_LOG_MAJOR)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"its format is version %u, this hapax knows %d; use a newer one",
+			"its format has version %u, and this hapax supports up to %d; use a "
+			"newer hapax",
 			hx_get16(block + HX_LOG_HEADER_MAJOR), HX_LOG_MAJOR);
 	if (hx_get32(block + HX_LOG_HEADER_INCOMPAT) & ~(uint32_t)KNOWN_INCOMPAT)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"it uses features (0x%x) that this hapax does not know; use a newer one",
+			"it uses unknown features (0x%x); use a newer hapax",
 			hx_get32(block + HX_LOG_HEADER_INCOMPAT));
 	/* Opening writes here, so a file that must not be written must not be opened. */
 	if (hx_get32(block + HX_LOG_HEADER_RO_COMPAT) != 0)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"it uses features (0x%x) that this hapax must not write; use a newer one",
+			"it uses features (0x%x) that this hapax cannot write; use a newer hapax",
 			hx_get32(block + HX_LOG_HEADER_RO_COMPAT));
 	return HAPAX_OK;
 }
@@ -145,8 +145,7 @@ enum hapax_status hx_log_header_decode(
 	    !is_zero(block + HX_LOG_HEADER_ZERO, HX_LOG_HEADER_CRC - HX_LOG_HEADER_ZERO) ||
 	    capacity < 2 * HX_LOG_BLOCK_SIZE || capacity % HX_LOG_BLOCK_SIZE != 0 ||
 	    capacity > INT64_MAX)
-		return hx_error_set(
-			err, HAPAX_ERR_CORRUPT, 0, "its header holds what no header can");
+		return hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "its header has invalid values");
 	memset(ret_header, 0, sizeof(*ret_header));
 	ret_header->incompat = hx_get32(block + HX_LOG_HEADER_INCOMPAT);
 	ret_header->ro_compat = hx_get32(block + HX_LOG_HEADER_RO_COMPAT);
@@ -195,8 +194,7 @@ enum hapax_status hx_log_store_decode(
 	if (status != HAPAX_OK)
 		return status;
 	if (!is_zero(block + HX_LOG_STORE_ZERO, HX_LOG_HEADER_CRC - HX_LOG_STORE_ZERO))
-		return hx_error_set(
-			err, HAPAX_ERR_CORRUPT, 0, "it holds what no such file can hold");
+		return hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "it has invalid values");
 	memset(ret_store, 0, sizeof(*ret_store));
 	ret_store->incompat = hx_get32(block + HX_LOG_HEADER_INCOMPAT);
 	ret_store->ro_compat = hx_get32(block + HX_LOG_HEADER_RO_COMPAT);

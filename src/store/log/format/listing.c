@@ -77,10 +77,11 @@ enum hapax_status hx_log_listing_read(
 	memset(listing, 0, sizeof(*listing));
 	failed = io->ops->list(io->context, directory->path, add, listing);
 	if (listing->is_short)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to list a store");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to list a store");
 	if (failed != 0)
 		return hx_error_set(
-			err, hx_error_status_of(-failed), -failed, "\"%s\" was not listed",
+			err, hx_error_status_of(-failed), -failed, "could not read directory '%s'",
 			directory->path);
 	if (listing->count > 1)
 		qsort(listing->segments, listing->count, sizeof(listing->segments[0]), compare);

@@ -263,7 +263,7 @@ enum hapax_status hx_log_segment_make(
 	if (file < 0)
 		return hx_error_set(
 			err, hx_error_status_of(-file), -file,
-			"a new segment was not made in \"%.128s\"", directory->path);
+			"could not create a segment in '%.128s'", directory->path);
 	*segment = (struct hx_log_segment){
 		.io = directory->io,
 		.file = file,
@@ -311,11 +311,11 @@ enum hapax_status hx_log_segment_open(
 	file = open_for_writing(io, path, sync == HX_LOG_SYNC_ALWAYS ? HX_IO_DSYNC : 0);
 	if (file < 0)
 		return hx_error_set(
-			err, hx_error_status_of(-file), -file, "\"%s\" was not opened", path);
+			err, hx_error_status_of(-file), -file, "could not open '%s'", path);
 	got = hx_io_read_full(io, file, block, HX_LOG_BLOCK_SIZE, 0);
 	status = got == HX_LOG_BLOCK_SIZE
 		? hx_log_header_decode(block, &header, err)
-		: hx_error_set(err, HAPAX_ERR_UNAVAILABLE, 0, "\"%s\" was not read", path);
+		: hx_error_set(err, HAPAX_ERR_UNAVAILABLE, 0, "could not read '%s'", path);
 	if (status != HAPAX_OK) {
 		(void)io->ops->close(io->context, file);
 		return status;
@@ -355,7 +355,7 @@ enum hapax_status hx_log_segment_extend(
 		io->context, segment->file, segment->capacity, capacity - segment->capacity);
 	if (failed != 0 && failed != -EOPNOTSUPP)
 		return hx_error_set(
-			err, hx_error_status_of(-failed), -failed, "a segment was not extended");
+			err, hx_error_status_of(-failed), -failed, "could not extend a segment");
 	segment->capacity = capacity;
 	assert(segment->capacity >= end);
 	return HAPAX_OK;

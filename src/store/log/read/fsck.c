@@ -174,7 +174,7 @@ static enum hapax_status check_new_store(
 		return HAPAX_OK;
 	return hx_error_set(
 		err, status != HAPAX_OK ? status : HAPAX_ERR_UNAVAILABLE, why.os_errno,
-		"the repaired store \"%.128s\" was not written whole: %.128s", path,
+		"could not write all of the repaired store '%.128s': %.128s", path,
 		status != HAPAX_OK ? why.message : "its end is missing");
 }
 
@@ -245,7 +245,7 @@ static enum hapax_status exchange(
 	if (failed != 0)
 		return hx_error_set(
 			err, HAPAX_ERR_UNCERTAIN, -failed,
-			"the repaired store \"%.160s\" was not put in its place", repaired);
+			"could not move the repaired store '%.160s' into place", repaired);
 	/* The name is only a description; the store is as safe under the other one. */
 	if (!is_split &&
 	    (io->ops->rename(io->context, repaired, fsck->damaged_path) != 0 ||
@@ -271,11 +271,12 @@ static enum hapax_status repair(
 	if (!is_free(directory->io, repaired))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"\"%s\" is there from an earlier repair; look at it, then remove it",
-			repaired);
+			"'%s' exists from an earlier repair; check it, then remove it", repaired);
 	if (!choose_damaged_path(directory, fsck))
 		return hx_error_set(
-			err, HAPAX_ERR_LIMIT, 0, "no name is left for the damaged store");
+			err, HAPAX_ERR_LIMIT, 0,
+			"too many damaged stores are kept beside this one; remove old "
+			"ones");
 	status = make_new_store(directory, repaired, fsck, err);
 	if (status == HAPAX_OK)
 		status = exchange(directory, repaired, fsck, err);
@@ -309,6 +310,7 @@ enum hapax_status hapax_fsck(const char *path, struct hapax_fsck *fsck, struct h
 {
 	if (path == NULL || fsck == NULL || fsck->size != sizeof(*fsck))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a path and a fsck of a known size are needed");
+			err, HAPAX_ERR_INVALID, 0,
+			"path and fsck are required, and fsck must have a known size");
 	return hx_log_fsck_on(hx_io_system(), path, fsck, err);
 }

@@ -28,7 +28,7 @@ void hx_log_walk_result_done(struct hx_log_walk_result *result)
 static enum hapax_status describe(struct hx_walk *walk, const struct hx_log_problem *problem)
 {
 	char place[96] = "";
-	char risk[64] = "how many keys are at risk is not known";
+	char risk[64] = "the number of keys at risk is unknown";
 
 	assert(problem->kind == HX_LOG_DAMAGE);
 	assert(hx_walk_is_damage(problem->status));
@@ -48,7 +48,7 @@ static enum hapax_status describe(struct hx_walk *walk, const struct hx_log_prob
 			walk->err, problem->status, 0, "%s%s: %s", problem->file, place,
 			problem->what);
 	return hx_error_set(
-		walk->err, problem->status, 0, "%s%s: %s; %s; see 'hapax fsck'", problem->file,
+		walk->err, problem->status, 0, "%s%s: %s; %s; run 'hapax fsck'", problem->file,
 		place, problem->what, risk);
 }
 
@@ -134,7 +134,7 @@ enum hapax_status hx_walk_open(
 			why, HAPAX_ERR_CORRUPT, 0, "the segment belongs to another store");
 	if (walk->reader.header.id != id || walk->reader.header.kind != kind)
 		return hx_error_set(
-			why, HAPAX_ERR_CORRUPT, 0, "the segment is another one than its name says");
+			why, HAPAX_ERR_CORRUPT, 0, "the segment does not match its name");
 	return HAPAX_OK;
 }
 
@@ -170,7 +170,8 @@ static enum hapax_status keep_manifest(struct hx_walk *walk, const struct hx_log
 			"a manifest that begins the log behind itself");
 	items = hx_alloc((count != 0 ? count : 1) * sizeof(*items));
 	if (items == NULL)
-		return hx_error_set(walk->err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a manifest");
+		return hx_error_set(
+			walk->err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a manifest");
 	for (uint32_t i = 0; i < count; i++)
 		items[i] = hx_log_manifest_item(entry, i);
 	assert(entry->kind == HX_LOG_MANIFEST);
@@ -198,7 +199,7 @@ static enum hapax_status visit(struct hx_walk *walk, const struct hx_log_entry *
 	if (scope == NULL)
 		return hx_walk_damage(
 			walk, walk->reader.offset, entry->lsn, 1,
-			"an entry in a scope that the segment does not name");
+			"an entry has a scope that the segment does not name");
 	assert(scope->tenant.size != 0);
 	assert(scope->group.size != 0);
 	if (walk->visitor->entry == NULL)
@@ -217,7 +218,7 @@ static enum hapax_status take_entry(struct hx_walk *walk, const struct hx_log_en
 			    &walk->scopes, entry->as.scope.number, entry->as.scope.tenant,
 			    entry->as.scope.group))
 			return hx_error_set(
-				walk->err, HAPAX_ERR_NO_MEMORY, 0, "no memory for scopes");
+				walk->err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for scopes");
 		return HAPAX_OK;
 	case HX_LOG_MANIFEST:
 		if (is_log)
@@ -240,7 +241,7 @@ static enum hapax_status take_entry(struct hx_walk *walk, const struct hx_log_en
 	default: return HAPAX_OK; /* skipped; the decoder has checked it */
 	}
 	return hx_walk_damage(
-		walk, walk->reader.offset, entry->lsn, 0, "an entry that has no place here");
+		walk, walk->reader.offset, entry->lsn, 0, "an entry is not allowed here");
 }
 
 static bool is_taken(enum hx_walk_taken taken, const struct hx_log_entry *entry)
@@ -286,7 +287,7 @@ static enum hapax_status walk_all(struct hx_walk *walk)
 
 	if (status == HAPAX_OK && !found)
 		status = hx_error_set(
-			walk->err, HAPAX_ERR_INVALID, 0, "there is no store in \"%.128s\"",
+			walk->err, HAPAX_ERR_INVALID, 0, "there is no store in '%.128s'",
 			walk->directory.path);
 	if (status != HAPAX_OK)
 		return status;
@@ -294,7 +295,7 @@ static enum hapax_status walk_all(struct hx_walk *walk)
 	result->token = result->store.token_floor;
 	status = hx_log_listing_read(&walk->listing, &walk->directory, walk->err);
 	if (status == HAPAX_OK && walk->listing.others != 0)
-		(void)hx_walk_note(walk, "", "names that are not hapax's lie in the directory");
+		(void)hx_walk_note(walk, "", "the directory has files that do not belong to hapax");
 	if (status == HAPAX_OK)
 		status = hx_walk_log(walk);
 	if (status == HAPAX_OK)

@@ -57,13 +57,15 @@ static enum hapax_status grow_window(
 	if (reader->window == NULL)
 		reader->window = hx_alloc_pages_reserve(WINDOW_BYTES_MAX);
 	if (reader->window == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to read a segment");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to read a segment");
 	if (wanted <= reader->window_committed)
 		return HAPAX_OK;
 	if (hx_alloc_pages_commit(
 		    reader->window + reader->window_committed, wanted - reader->window_committed,
 		    0) != 0)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to read a segment");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to read a segment");
 	reader->window_committed = wanted;
 	return HAPAX_OK;
 }
@@ -95,8 +97,8 @@ static enum hapax_status load_ahead(
 	got = hx_io_read_full(reader->io, reader->file, reader->window, bytes, offset);
 	if (got < 0)
 		return hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, (int)-got, "a segment was not read at %llu",
-			(unsigned long long)offset);
+			err, HAPAX_ERR_UNAVAILABLE, (int)-got,
+			"could not read a segment at offset %llu", (unsigned long long)offset);
 	assert((size_t)got <= bytes);
 	reader->window_offset = offset;
 	reader->window_size = (size_t)got;
@@ -137,13 +139,13 @@ static enum hapax_status read_header(
 		return status;
 	if (!is_loaded(reader, 0, HX_LOG_BLOCK_SIZE))
 		return hx_error_set(
-			err, HAPAX_ERR_CORRUPT, 0, "\"%s\" is truncated: it has no header", path);
+			err, HAPAX_ERR_CORRUPT, 0, "'%s' is truncated: it has no header", path);
 	status = hx_log_header_decode(at_offset(reader, 0), &reader->header, &why);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "\"%s\": %s", path, why.message);
+		return hx_error_set(err, status, 0, "'%s': %s", path, why.message);
 	if (reader->file_bytes < reader->header.capacity && !may_be_short)
 		return hx_error_set(
-			err, HAPAX_ERR_CORRUPT, 0, "\"%s\" is truncated: %llu bytes of %llu", path,
+			err, HAPAX_ERR_CORRUPT, 0, "'%s' is truncated: %llu bytes of %llu", path,
 			(unsigned long long)reader->file_bytes,
 			(unsigned long long)reader->header.capacity);
 	return HAPAX_OK;
@@ -171,12 +173,12 @@ static enum hapax_status open_segment(
 		reader->file = -1;
 		reader->io = NULL;
 		return hx_error_set(
-			err, hx_error_status_of(failed), failed, "\"%s\" was not opened", path);
+			err, hx_error_status_of(failed), failed, "could not open '%s'", path);
 	}
 	failed = io->ops->stat(io->context, reader->file, &st);
 	if (failed != 0) {
 		status = hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, -failed, "\"%s\" was not read", path);
+			err, HAPAX_ERR_UNAVAILABLE, -failed, "could not read '%s'", path);
 	} else {
 		reader->file_bytes = st.size / HX_LOG_BLOCK_SIZE * HX_LOG_BLOCK_SIZE;
 		status = read_header(reader, path, may_be_short, err);
@@ -327,13 +329,13 @@ bool hx_log_entries_next(
 	if (entries->count == 0) {
 		if (entries->left.size != 0)
 			*ret_status = hx_error_set(
-				err, HAPAX_ERR_CORRUPT, 0, "a frame holds more than its entries");
+				err, HAPAX_ERR_CORRUPT, 0, "a frame has data beyond its entries");
 		return false;
 	}
 	*ret_status = hx_log_entry_decode(entries->left, ret_entry, err);
 	if (*ret_status == HAPAX_OK && entries->is_log && ret_entry->lsn != entries->lsn)
 		*ret_status = hx_error_set(
-			err, HAPAX_ERR_CORRUPT, 0, "an entry has LSN %llu in the place of %llu",
+			err, HAPAX_ERR_CORRUPT, 0, "an entry has LSN %llu instead of %llu",
 			(unsigned long long)ret_entry->lsn, (unsigned long long)entries->lsn);
 	if (*ret_status != HAPAX_OK)
 		return false;

@@ -81,7 +81,7 @@ static void set_clock(void *context)
 static enum hapax_status no_memory(struct hapax_error *err)
 {
 	return hx_error_set(
-		err, HAPAX_ERR_NO_MEMORY, 0, "the records of the store do not fit into memory");
+		err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for the records of the store");
 }
 
 static enum hapax_status find_scope(
@@ -95,7 +95,8 @@ static enum hapax_status find_scope(
 	found = hx_scope_table_intern(
 		load->recovery->index->scopes, scope->tenant, scope->group, &status);
 	if (found == NULL)
-		return hx_error_set(err, status, 0, "no memory for the scopes of the store");
+		return hx_error_set(
+			err, status, 0, "not enough memory for the scopes of the store");
 	assert(found->id < HX_SCOPES_MAX);
 	scope->visitor_id = found->id;
 	scope->has_visitor_id = true;
@@ -405,8 +406,7 @@ static enum hapax_status settle_segment(
 		(void)io->ops->close(io->context, file);
 	if (failed == 0)
 		return HAPAX_OK;
-	return hx_error_set(
-		err, hx_error_status_of(-failed), -failed, "\"%s\" was not synced", name);
+	return hx_error_set(err, hx_error_status_of(-failed), -failed, "could not sync '%s'", name);
 }
 
 /*

@@ -172,7 +172,7 @@ static struct hapax_bytes key_text(const struct hx_log_entry *entry, char *text)
 
 static enum hapax_status no_memory(struct hapax_error *err)
 {
-	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to repair the store");
+	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to repair the store");
 }
 
 /* Is this the last version? */
@@ -477,8 +477,8 @@ static enum hapax_status choose_uuid(
 		return HAPAX_OK;
 	return hx_error_set(
 		salvage->err, HAPAX_ERR_CORRUPT, 0,
-		"STORE cannot be read, and segments of several stores lie in \"%.128s\"; move those away"
-		" that do not belong there",
+		"STORE cannot be read, and '%.128s' has segments of several stores; move those "
+		"that do not belong there",
 		salvage->directory->path);
 }
 

@@ -47,17 +47,17 @@ static enum hapax_status read_seal(
 	    frame.crc != item->crc)
 		return hx_walk_damage(
 			walk, item->bytes - HX_LOG_BLOCK_SIZE, 0, item->bytes / PUT_BYTES_MIN,
-			"the segment has not the seal that the log names");
+			"the segment does not have the seal that the log names");
 	hx_log_entries_begin(&entries, &frame, item->kind, bytes);
 	if (!hx_log_entries_next(&entries, &entry, &status, &why) || entry.kind != HX_LOG_SEAL)
-		return hx_walk_damage(walk, frame.offset, 0, 0, "the seal is none");
+		return hx_walk_damage(walk, frame.offset, 0, 0, "the seal is invalid");
 	*ret_seal = entry.as.seal;
 	*ret_found = true;
 	if (ret_seal->removes_offset < HX_LOG_BLOCK_SIZE ||
 	    ret_seal->removes_offset > frame.offset ||
 	    ret_seal->removes_offset % HX_LOG_BLOCK_SIZE != 0) {
 		*ret_found = false;
-		return hx_walk_damage(walk, frame.offset, 0, 0, "the seal is none");
+		return hx_walk_damage(walk, frame.offset, 0, 0, "the seal is invalid");
 	}
 	return HAPAX_OK;
 }
@@ -87,7 +87,7 @@ static enum hapax_status read_class_frames(
 		if (has_chain && frame.chain != chain)
 			return hx_walk_damage(
 				walk, frame.offset, 0, at_risk,
-				"a frame that does not follow the one before it");
+				"a frame does not follow the previous one");
 		assert(walk->reader.offset == frame.offset + frame.size);
 		chain = frame.crc;
 		has_chain = true;
@@ -96,8 +96,7 @@ static enum hapax_status read_class_frames(
 			return status;
 	}
 	if (walk->reader.offset != end)
-		return hx_walk_damage(
-			walk, walk->reader.offset, 0, at_risk, "a frame goes too far");
+		return hx_walk_damage(walk, walk->reader.offset, 0, at_risk, "a frame is too long");
 	return HAPAX_OK;
 }
 
@@ -157,7 +156,7 @@ static void note_leftovers(struct hx_walk *walk)
 		if (segment->kind == HX_LOG_KIND_LOG || is_listed(walk->result, segment))
 			continue;
 		hx_log_name(name, segment->kind, segment->id, "");
-		(void)hx_walk_note(walk, name, "a segment of an interrupted pass, not in use");
+		(void)hx_walk_note(walk, name, "unused segment of an interrupted pass");
 	}
 }
 

@@ -52,7 +52,8 @@ static enum hapax_status tell_expected(struct hx_walk *walk, const struct hx_log
 		return HAPAX_OK;
 	items = hx_alloc(count * sizeof(*items));
 	if (items == NULL)
-		return hx_error_set(walk->err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a manifest");
+		return hx_error_set(
+			walk->err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a manifest");
 	for (uint32_t i = 0; i < count; i++)
 		items[i] = hx_log_manifest_item(manifest, i);
 	walk->visitor->expect(walk->visitor->context, count_puts(walk, items, count));
@@ -91,7 +92,7 @@ static enum hapax_status peek_begin(
 		return walk->has_expected ? HAPAX_OK : tell_expected(walk, &manifest);
 	}
 	return hx_walk_damage(
-		walk, HX_LOG_BLOCK_SIZE, frame.lsn, 0, "the segment does not begin as one");
+		walk, HX_LOG_BLOCK_SIZE, frame.lsn, 0, "the segment has no valid first entry");
 }
 
 /*
@@ -160,14 +161,13 @@ static enum hapax_status check_frame(struct hx_walk *walk, const struct hx_log_f
 	if (walk->has_chain && frame->chain != result->chain)
 		return hx_walk_damage(
 			walk, frame->offset, frame->lsn, 0,
-			"a frame that does not follow the one before it");
+			"a frame does not follow the previous one");
 	if (walk->has_chain && frame->lsn != result->next_lsn)
 		return hx_walk_damage(
-			walk, frame->offset, result->next_lsn, 0,
-			"a frame with another LSN than it must have");
+			walk, frame->offset, result->next_lsn, 0, "a frame has an unexpected LSN");
 	if (frame->durable_lsn > frame->lsn)
 		return hx_walk_damage(
-			walk, frame->offset, frame->lsn, 0, "a frame ahead of itself");
+			walk, frame->offset, frame->lsn, 0, "a frame has an LSN that is too high");
 	return HAPAX_OK;
 }
 
@@ -255,8 +255,8 @@ static enum hapax_status end_log(struct hx_walk *walk)
 	result->is_closed = false;
 	return cut(
 		walk, result->log_last_id, end, bytes,
-		tail.has_frames ? "frames of unsafe mode behind one that did not arrive"
-				: "a frame that was not written whole, and not acknowledged");
+		tail.has_frames ? "frames of unsafe mode follow one that is missing"
+				: "a frame was not completely written, and was not acknowledged");
 }
 
 /*
@@ -317,7 +317,8 @@ static enum hapax_status end_of(
 	    begin.as.begin.previous_end < HX_LOG_BLOCK_SIZE)
 		return hx_walk_damage(
 			walk, HX_LOG_BLOCK_SIZE, 0, 0,
-			"acknowledged data is damaged: the segment does not follow the one before it");
+			"acknowledged data is damaged: the segment does not follow the previous "
+			"one");
 	assert(begin.kind == HX_LOG_BEGIN);
 	*ret_end = begin.as.begin.previous_end;
 	*ret_lsn = begin.lsn;
@@ -411,7 +412,7 @@ static enum hapax_status judge_headless(struct hx_walk *walk)
 	result->next_is_used = true;
 	return cut(
 		walk, walk->headless_id, HX_LOG_BLOCK_SIZE, tail->frames_end - HX_LOG_BLOCK_SIZE,
-		"frames of unsafe mode behind a first one that did not arrive");
+		"frames of unsafe mode follow a first one that is missing");
 }
 
 /* The log has no frames at all. A new store has none: did it ever have any? */
@@ -427,7 +428,7 @@ static enum hapax_status judge_empty(struct hx_walk *walk)
 		return HAPAX_OK;
 	memset(walk->name, 0, sizeof(walk->name));
 	return hx_walk_damage(
-		walk, 0, 0, 0, "the log is missing: there are class segments that it must name");
+		walk, 0, 0, 0, "the log is missing: class segments exist that it must name");
 }
 
 /* A segment that STORE vouches for must exist: the log never ends before it. */

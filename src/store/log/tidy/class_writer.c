@@ -88,7 +88,7 @@ bool hx_log_class_writer_is_empty(const struct hx_log_class_writer *writer)
 
 static enum hapax_status no_memory(struct hapax_error *err)
 {
-	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to copy records");
+	return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to copy records");
 }
 
 static enum hapax_status open_file(struct hx_log_class_writer *writer, struct hapax_error *err)
@@ -137,7 +137,7 @@ static enum hapax_status flush(
 	if (failed != 0)
 		return hx_error_set(
 			err, hx_error_status_of(-failed), -failed,
-			"a class segment was not written");
+			"could not write a class segment");
 	return HAPAX_OK;
 }
 
@@ -322,7 +322,7 @@ enum hapax_status hx_log_class_writer_finish(
 	if (failed != 0)
 		return hx_error_set(
 			err, hx_error_status_of(-failed), -failed,
-			"a class segment was not finished");
+			"could not finish a class segment");
 	*ret_item = (struct hx_log_manifest_item){
 		.id = writer->id,
 		.bytes = writer->segment.offset,

@@ -166,7 +166,7 @@ enum hapax_status hx_log_fetcher_start(struct hx_log *log, struct hapax_error *e
 
 	assert(!log->fetcher_runs);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to open a store");
+		return hx_error_set(err, status, 0, "not enough memory to open a store");
 	status = hx_thread_start(&log->fetcher, run_fetcher, log, "hapax-results", err);
 	log->fetcher_runs = status == HAPAX_OK;
 	if (status != HAPAX_OK)

@@ -115,7 +115,8 @@ static enum hapax_status hold(
 	assert(is_held(record));
 	assert(copy->held.size % HX_LOG_ENTRY_ALIGN == 0);
 	if (hx_buf_reserve(&copy->held, size) != HAPAX_OK)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to copy records");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to copy records");
 	hx_log_put_encode(copy->held.data + copy->held.size, record, key, key->scope_id, 0, 0);
 	assert(hx_get32(copy->held.data + copy->held.size + HX_LOG_ENTRY_SIZE) == size);
 	copy->held.size += size;
@@ -185,7 +186,7 @@ static enum hapax_status copy_keyed(
 			hx_store_scopes(&log->base), names->tenant, names->group, &status);
 
 		if (scope == NULL)
-			return hx_error_set(err, status, 0, "no memory for scopes");
+			return hx_error_set(err, status, 0, "not enough memory for scopes");
 		names->visitor_id = scope->id;
 		names->has_visitor_id = true;
 	}
@@ -215,7 +216,8 @@ static enum hapax_status copy_frame(
 		    !hx_log_scope_names_put(
 			    &source->scopes, entry.as.scope.number, entry.as.scope.tenant,
 			    entry.as.scope.group))
-			return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for scopes");
+			return hx_error_set(
+				err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for scopes");
 		if (entry.kind == HX_LOG_PUT || entry.kind == HX_LOG_REMOVE)
 			status = copy_keyed(source, &entry, err);
 		if (status != HAPAX_OK)
@@ -265,7 +267,7 @@ enum hapax_status hx_log_copy_segment(
 	status = hx_log_reader_open(&source.reader, copy->log->directory.io, path, err);
 	if (status == HAPAX_OK &&
 	    (source.reader.header.id != id || source.reader.header.kind != kind))
-		status = corrupt(&source, "it is another segment than its name says", err);
+		status = corrupt(&source, "the segment does not match its name", err);
 	if (status == HAPAX_OK)
 		status = copy_frames(&source, end, err);
 	hx_log_reader_close(&source.reader);

@@ -145,7 +145,7 @@ static enum hapax_status read_end(
 	}
 	hx_log_reader_close(&reader);
 	if (status == HAPAX_ERR_CORRUPT)
-		hx_error_set(err, status, 0, "\"%s\" does not begin as a segment", path);
+		hx_error_set(err, status, 0, "'%s' has no valid first entry", path);
 	return status;
 }
 
@@ -499,7 +499,7 @@ enum hapax_status hx_log_pass(
 
 	*ret_more = false;
 	if (pass == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory for a pass");
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a pass");
 	pass->log = log;
 	hx_log_copy_init(&pass->copy, log, log->writer.manifest.next_class_id);
 	status = find_log_segment(pass, round, &why);

@@ -225,12 +225,12 @@ enum hapax_status hx_log_result_files_read(
 	if (got < 0)
 		return hx_error_set(
 			err, not_read((int)-got), (int)-got,
-			"%s at offset %llu: a result of %zu bytes was not read", name,
+			"%s at offset %llu: could not read a result of %zu bytes", name,
 			(unsigned long long)elsewhere->offset, size);
 	if ((size_t)got != size || hx_crc32c(0, data, size) != elsewhere->crc)
 		return hx_error_set(
 			err, HAPAX_ERR_CORRUPT, 0,
-			"%s at offset %llu: a result of %zu bytes is damaged; see 'hapax fsck'",
+			"%s at offset %llu: a result of %zu bytes is damaged; run 'hapax fsck'",
 			name, (unsigned long long)elsewhere->offset, size);
 	return HAPAX_OK;
 }

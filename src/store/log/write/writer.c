@@ -392,8 +392,7 @@ void hx_log_writer_latch(struct hx_log_writer *writer, int os_errno, const char 
 		return;
 	hx_error_set(
 		&writer->fault, HAPAX_ERR_FAILED, os_errno,
-		"%s failed in \"%.128s\"; the store must be opened anew", what,
-		writer->directory->path);
+		"%s failed in '%.128s'; reopen the store", what, writer->directory->path);
 	assert(writer->fault.status == HAPAX_ERR_FAILED);
 	atomic_store_explicit(&writer->is_latched, 1, memory_order_release);
 }
@@ -731,7 +730,8 @@ enum hapax_status hx_log_writer_init(
 	writer->manifest.next_class_id = 1;
 	writer->frame = hx_alloc_pages_reserve(HX_LOG_FRAME_SIZE_MAX);
 	if (writer->frame == NULL || commit_memory(writer, HX_LOG_BLOCK_SIZE) != HAPAX_OK)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to open a store");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to open a store");
 	return HAPAX_OK;
 }
 
@@ -782,7 +782,7 @@ enum hapax_status hx_log_writer_resume(
 			hx_log_manifest_add(&writer->manifest, &walk->classes[i]);
 
 		if (status != HAPAX_OK)
-			return hx_error_set(err, status, 0, "no memory to open a store");
+			return hx_error_set(err, status, 0, "not enough memory to open a store");
 	}
 	/* After a seal, the log continues where the seal says. */
 	if (walk->is_sealed && !walk->next_is_used) {

@@ -27,12 +27,15 @@ static enum hapax_status prepare(
 	status = hx_postgres_sql_append(&sql, schema, text);
 	if (status != HAPAX_OK) {
 		hx_buf_done(&sql);
-		return hx_error_set(err, status, 0, "no memory for offsets");
+		return hx_error_set(err, status, 0, "not enough memory for offsets");
 	}
 	result = PQprepare(conn, name, (const char *)sql.data, 0, NULL);
 	if (PQresultStatus(result) != PGRES_COMMAND_OK)
 		status = hx_postgres_result_error(
-			result, "the ledger has no place for offsets", err);
+			result,
+			"the store has no table for offsets; run 'hapax store migrate "
+			"URL'",
+			err);
 	PQclear(result);
 	hx_buf_done(&sql);
 	return status;
@@ -70,7 +73,7 @@ static enum hapax_status execute(
 		*ret_result = result;
 		return HAPAX_OK;
 	}
-	status = hx_postgres_result_error(result, "an offset was not kept or read", err);
+	status = hx_postgres_result_error(result, "could not store or read an offset", err);
 	PQclear(result);
 	return status;
 }

@@ -439,13 +439,13 @@ static enum hapax_status run_call(
 	if (!is_usable(store))
 		return hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
-			"the connection is busy, or its transaction has failed: roll back first");
+			"the connection is busy, or its transaction has failed; roll back first");
 	call->result = PQexecParams(
 		store->conn, call->sql, call->argument_count, call->types, call->values,
 		call->lengths, formats, 1);
 	if (PQresultStatus(call->result) == PGRES_TUPLES_OK)
 		return HAPAX_OK;
-	status = hx_postgres_result_error(call->result, "PostgreSQL refused", err);
+	status = hx_postgres_result_error(call->result, "PostgreSQL rejected the request", err);
 	PQclear(call->result);
 	call->result = NULL;
 	return status;
@@ -508,7 +508,7 @@ static enum hapax_status join_savepoint(
 static void join_guarantee(struct hapax_store *base, char *ret_text, size_t size)
 {
 	(void)snprintf(
-		ret_text, size, "once your transaction has committed: %s",
+		ret_text, size, "after your transaction has committed: %s",
 		downcast(base)->session.guarantee);
 }
 
@@ -537,12 +537,12 @@ static enum hapax_status find_ledger(struct joined_store *store, struct hapax_er
 	enum hapax_status status = HAPAX_OK;
 
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
-		status = hx_postgres_result_error(result, "the ledger was not found", err);
+		status = hx_postgres_result_error(result, "could not find the store", err);
 	else if (PQntuples(result) != 1)
 		status = hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
-			"there is no ledger in the search_path of this connection; run 'hapax store"
-			" migrate URL', or set search_path");
+			"the search_path of this connection has no hapax tables; run 'hapax "
+			"store migrate URL', or set search_path");
 	else
 		(void)snprintf(
 			store->place.schema, sizeof(store->place.schema), "%s",
@@ -562,10 +562,10 @@ static enum hapax_status run_text(
 	hx_buf_clear(sql);
 	status = hx_postgres_sql_append(sql, store->place.schema, text);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "no memory to join a database");
+		return hx_error_set(err, status, 0, "not enough memory to join a database");
 	result = PQexec(store->conn, (const char *)sql->data);
 	if (PQresultStatus(result) != PGRES_TUPLES_OK) {
-		status = hx_postgres_result_error(result, "the ledger was not read", err);
+		status = hx_postgres_result_error(result, "could not read the store", err);
 		PQclear(result);
 		return status;
 	}
@@ -619,7 +619,7 @@ static enum hapax_status remove_prepared(struct joined_store *store, struct hapa
 	enum hapax_status status = HAPAX_OK;
 
 	if (PQresultStatus(names) != PGRES_TUPLES_OK)
-		status = hx_postgres_result_error(names, "the ledger was not joined", err);
+		status = hx_postgres_result_error(names, "could not join the store", err);
 	for (int i = 0; i < PQntuples(names) && status == HAPAX_OK; i++) {
 		const char *name = PQgetvalue(names, i, 0);
 		char text[64];
@@ -640,7 +640,7 @@ static enum hapax_status prepare(
 	enum hapax_status status = HAPAX_OK;
 
 	if (PQresultStatus(result) != PGRES_COMMAND_OK)
-		status = hx_postgres_result_error(result, "the ledger was not joined", err);
+		status = hx_postgres_result_error(result, "could not join the store", err);
 	PQclear(result);
 	return status;
 }
@@ -653,7 +653,8 @@ static enum hapax_status prepare_text(
 
 	hx_buf_clear(sql);
 	if (hx_postgres_sql_append(sql, store->place.schema, text) != HAPAX_OK)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to join a database");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to join a database");
 	return prepare(store, name, (const char *)sql->data, 0, NULL, err);
 }
 
@@ -666,7 +667,8 @@ static enum hapax_status prepare_join(struct joined_store *store, struct hapax_e
 	hx_buf_clear(sql);
 	if (hx_postgres_call_append(sql, store->place.schema, JOIN_STATEMENT, ARGUMENTS) !=
 	    HAPAX_OK)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to join a database");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to join a database");
 	return prepare(store, JOIN_STATEMENT, (const char *)sql->data, ARGUMENTS, types, err);
 }
 
@@ -705,7 +707,7 @@ enum hapax_status hapax_postgres_join(
 	enum hapax_status status;
 
 	if (conn == NULL || ret_store == NULL || PQstatus(conn) != CONNECTION_OK)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an open connection is needed");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an open connection is required");
 	status = hx_store_options_complete(options, &complete, err);
 	if (status == HAPAX_OK)
 		status = hx_postgres_refuse_options(&complete, err);
@@ -714,7 +716,8 @@ enum hapax_status hapax_postgres_join(
 	complete.flags |= HAPAX_STORE_NO_HOUSEKEEPING;
 	store = hx_alloc_zero(1, sizeof(*store));
 	if (store == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to join a database");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to join a database");
 	store->options = complete;
 	store->conn = conn;
 	store->savepoints.conn = conn;

@@ -35,7 +35,7 @@ static enum hapax_status lose(struct hx_postgres_savepoints *savepoints, struct 
 	savepoints->pending_count = 0;
 	return hx_error_set(
 		err, HAPAX_ERR_FAILED, 0,
-		"the transaction was ended in between by the handler's own SQL; join the connection anew");
+		"the handler's own SQL ended the transaction; join the connection again");
 }
 
 /* A run's savepoint holds one of a handler, which may hold runs again. */
@@ -167,7 +167,7 @@ static enum hapax_status refuse_begin(struct hapax_error *err)
 {
 	return hx_error_set(
 		err, HAPAX_ERR_UNAVAILABLE, 0,
-		"the connection is busy or lost, or its transaction has failed: roll back first");
+		"the connection is busy or lost, or its transaction has failed; roll back first");
 }
 
 static enum hapax_status begin(struct hx_postgres_savepoints *savepoints, struct hapax_error *err)
@@ -298,17 +298,17 @@ static enum hapax_status judge_commit(PGresult *result, struct hapax_error *err)
 		if (strcmp(PQcmdStatus(result), "COMMIT") != 0)
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"undone, because a statement had failed in the transaction");
+				"rolled back: a statement in the transaction had failed");
 		return HAPAX_OK;
 	}
 	if (hx_postgres_fault(result) == HX_POSTGRES_FAULT_LOST)
 		return hx_postgres_result_error(
-			result, "whether the transaction was committed is not known", err);
+			result, "it is unknown whether the transaction was committed", err);
 	if (is_handlers_fault(result, code))
 		return hx_error_set(
-			err, HAPAX_ERR_HANDLER, 0, "the transaction was undone: %.200s",
+			err, HAPAX_ERR_HANDLER, 0, "the transaction was rolled back: %.200s",
 			PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY));
-	return hx_postgres_result_error(result, "the transaction was not committed", err);
+	return hx_postgres_result_error(result, "could not commit the transaction", err);
 }
 
 enum hapax_status hx_postgres_savepoints_take_end(
@@ -325,7 +325,7 @@ enum hapax_status hx_postgres_savepoints_take_end(
 	if (PQstatus(savepoints->conn) == CONNECTION_BAD)
 		return hx_error_set(
 			&savepoints->kept, HAPAX_ERR_UNAVAILABLE, 0,
-			"the connection was lost before the commit; nothing was done");
+			"the connection was lost before the commit; nothing changed");
 	return lose(savepoints, &savepoints->kept);
 }
 
@@ -351,7 +351,7 @@ static enum hapax_status postgres_savepoint_keep(
 	if (state == PQTRANS_UNKNOWN)
 		return hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
-			"the connection was lost before the commit; nothing was done");
+			"the connection was lost before the commit; nothing changed");
 	if (state == PQTRANS_INTRANS && is_own) {
 		if (savepoints->pending_count > 0 && !flush(savepoints, NULL, &is_lost)) {
 			roll_back(savepoints);
@@ -373,7 +373,7 @@ static enum hapax_status postgres_savepoint_keep(
 		return status;
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"undone, because a statement had failed, or its result was left to be read");
+		"rolled back: a statement had failed, or its result was not read");
 }
 
 enum hapax_status hx_postgres_savepoint(

@@ -92,7 +92,7 @@ static enum hapax_status check_latch(struct joined_store *store, struct hapax_er
 	if (!hx_sqlite_connection_is_failed(&store->connection))
 		return HAPAX_OK;
 	return hx_error_set(
-		err, HAPAX_ERR_FAILED, 0, "the ledger has failed before and must be joined anew");
+		err, HAPAX_ERR_FAILED, 0, "the store stopped after an error; join it again");
 }
 
 static enum hapax_status join_scan(
@@ -149,7 +149,7 @@ static enum hapax_status join_savepoint(
 static void join_guarantee(struct hapax_store *base, char *ret_text, size_t size)
 {
 	(void)snprintf(
-		ret_text, size, "once your transaction has committed: %s",
+		ret_text, size, "after your transaction has committed: %s",
 		downcast(base)->survives);
 }
 
@@ -180,11 +180,12 @@ static enum hapax_status make_tables(struct joined_store *store, struct hapax_er
 		return status;
 	if (schema.version == 0 && (store->options.flags & HAPAX_STORE_MUST_EXIST))
 		return hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, 0, "the joined database holds no ledger");
+			err, HAPAX_ERR_UNAVAILABLE, 0, "the joined database has no store");
 	if (sqlite3_get_autocommit(connection->db) == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the ledger's tables have to be made or migrated: join outside of a transaction");
+			"the tables of the store must be created or migrated; join outside of a "
+			"transaction");
 	return hx_sqlite_schema_migrate(connection, migrations, false, store->options.clock, err);
 }
 
@@ -206,21 +207,20 @@ static enum hapax_status read_settings(struct joined_store *store, struct hapax_
 	if (code != SQLITE_OK)
 		return hx_sqlite_connection_fail(
 			connection, code, HX_SQLITE_BEFORE_COMMIT,
-			"the connection's settings were not read", err);
+			"could not read the settings of the connection", err);
 	if (name == NULL || name[0] == '\0')
 		store->survives = "nothing survives the connection: the database is in memory";
 	else if (synchronous == OFF)
 		store->survives = "a power cut may damage the database (synchronous = OFF)";
 	else if (synchronous == NORMAL && connection->is_wal)
-		store->survives = "a power cut may lose the last of them (synchronous = NORMAL)";
+		store->survives = "a power cut may lose the latest answers (synchronous = NORMAL)";
 	else if (synchronous == NORMAL)
 		store->survives =
 			"a power cut may damage the database (synchronous = NORMAL without a"
 			" write-ahead log)";
 	else if (synchronous == FULL && is_removed)
-		store->survives =
-			"answers survive a power cut, unless it comes at once (synchronous ="
-			" FULL without a write-ahead log: use EXTRA)";
+		store->survives = "answers survive a power cut, unless it happens immediately "
+				  "(synchronous = FULL without a write-ahead log: use EXTRA)";
 	else
 		store->survives = "answers survive a power cut";
 	return HAPAX_OK;
@@ -235,18 +235,17 @@ enum hapax_status hapax_sqlite_join(
 	enum hapax_status status;
 
 	if (db == NULL || ret_store == NULL)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an open database is needed");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an open database is required");
 	status = hx_store_options_complete(options, &complete, err);
 	if (status != HAPAX_OK)
 		return status;
 	if (complete.evict != HAPAX_EVICT_NONE)
-		return hx_error_set(
-			err, HAPAX_ERR_UNSUPPORTED, 0,
-			"a ledger in a SQLite database evicts nothing");
+		return hx_error_set(err, HAPAX_ERR_UNSUPPORTED, 0, "a SQLite store cannot evict");
 	complete.flags |= HAPAX_STORE_NO_HOUSEKEEPING;
 	store = hx_alloc_zero(1, sizeof(*store));
 	if (store == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "no memory to join a database");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to join a database");
 	store->options = complete;
 	hx_sqlite_connection_init(&store->connection, "the joined database", &store->is_failed);
 	hx_sqlite_connection_join(&store->connection, db);

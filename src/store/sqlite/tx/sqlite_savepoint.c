@@ -22,8 +22,8 @@ static enum hapax_status lose(struct hx_sqlite_savepoints *savepoints, struct ha
 	atomic_store(savepoints->connection->is_failed, 1);
 	return hx_error_set(
 		err, HAPAX_ERR_FAILED, 0,
-		"the transaction was ended in between, by the handler's own SQL or by SQLite "
-		"(a full disk does that); join the connection anew");
+		"the transaction was ended by the handler's own SQL or by SQLite (as on a full "
+		"disk); join the connection again");
 }
 
 /* Does not wait: a transaction already has its locks. */
@@ -62,7 +62,7 @@ static enum hapax_status begin(struct hx_sqlite_savepoints *savepoints, struct h
 	if (hx_sqlite_connection_is_failed(connection))
 		return hx_error_set(
 			err, HAPAX_ERR_FAILED, 0,
-			"the ledger has failed before and must be joined anew");
+			"the store stopped after an error; join it again");
 	if (is_first && savepoints->depth > 0)
 		return lose(savepoints, err);
 	if (is_first)
@@ -71,8 +71,8 @@ static enum hapax_status begin(struct hx_sqlite_savepoints *savepoints, struct h
 		code = run_on_savepoint(savepoints, "SAVEPOINT", savepoints->depth + 1);
 	if (code != SQLITE_OK)
 		return hx_sqlite_connection_fail(
-			connection, code, HX_SQLITE_BEFORE_COMMIT, "the transaction was not begun",
-			err);
+			connection, code, HX_SQLITE_BEFORE_COMMIT,
+			"could not begin the transaction", err);
 	savepoints->depth++;
 	if (is_first)
 		savepoints->own_depth = savepoints->depth;
@@ -118,11 +118,11 @@ static enum hapax_status commit(struct hx_sqlite_savepoints *savepoints, struct 
 	/* Deferred constraints are checked at the commit; the transaction is still open. */
 	if ((code & 0xff) == SQLITE_CONSTRAINT && is_in_transaction(savepoints))
 		status = hx_error_set(
-			err, HAPAX_ERR_HANDLER, 0, "the transaction was undone: %s",
+			err, HAPAX_ERR_HANDLER, 0, "the transaction was rolled back: %s",
 			sqlite3_errmsg(connection->db));
 	else
 		status = hx_sqlite_connection_fail(
-			connection, code, HX_SQLITE_IN_COMMIT, "the transaction was not committed",
+			connection, code, HX_SQLITE_IN_COMMIT, "could not commit the transaction",
 			err);
 	roll_back(savepoints);
 	return status;
@@ -147,7 +147,7 @@ static enum hapax_status sqlite_savepoint_keep(
 		return status;
 	return hx_error_set(
 		err, HAPAX_ERR_INVALID, 0,
-		"undone, because a statement that writes was left in progress; finalize or reset it");
+		"rolled back: a statement that writes is still in progress; finalize or reset it");
 }
 
 enum hapax_status hx_sqlite_savepoint(
