@@ -197,7 +197,7 @@ def test_a_batch_is_answered_one_by_one(cli):
         resolved = call("POST", "/resolve", [{"key": "k7", "as": "done", "force": True}, {"key": "none", "as": "done"}])
         expect([answer["outcome"] for answer in resolved.json], ["applied", "absent"])
         too_many = [{"key": str(number)} for number in range(1025)]
-        call("POST", "/claim", too_many).is_problem(413, "at most 1024")
+        call("POST", "/claim", too_many).is_problem(413, "limit 1024")
 
 
 def test_bytes_that_are_no_text(cli):
@@ -436,7 +436,7 @@ def test_settings_change_while_it_runs(cli):
         before = runtime.read_text()
         call("PATCH", "/config", {"defaults": {"tll": "2h"}}).is_problem(422, "did you mean 'ttl'?")
         call("PATCH", "/config", {"defaults": {"ttl": "soon"}}).is_problem(422, "99-runtime.yaml:1:")
-        call("PATCH", "/config", {"loops": 3}).is_problem(409, "loops changes at a start only")
+        call("PATCH", "/config", {"loops": 3}).is_problem(409, "loops takes effect after a restart only")
         call("PATCH", "/config", []).is_problem(400, "object")
         expect(runtime.read_text(), before)
         expect(call("GET", "/config").json, changed)
@@ -562,7 +562,7 @@ BAD_BODIES = (
     (b'"key"', 400, "object"),
     (b"{}", 400, "needs the member 'key'"),
     (b'{"kye":"a"}', 400, "did you mean 'key'?"),
-    (b'{"key":"a","token":1}', 400, "no member 'token'"),
+    (b'{"key":"a","token":1}', 400, "unknown member 'token'"),
     (b'{"key":7}', 400, "'key' must be a string"),
     (b'{"key":""}', 400, "1 to 1024 bytes"),
     (b'{"key":"' + b"k" * 1025 + b'"}', 400, "1 to 1024 bytes"),
@@ -604,7 +604,7 @@ def test_bad_lines(cli):
             ("/keys?prefix=%zz", "percent"),
             ("/keys?expired=1", "one of false, true"),
             ("/keys/default/default/%4", "hexadecimal"),
-            ("/keys/default/default/" + "k" * 1025, "at most 1024"),
+            ("/keys/default/default/" + "k" * 1025, "limit 1024"),
             ("/keys/" + "t" * 129 + "/default/k", "at most 128"),
             ("/stats?verbose", "unknown 'verbose'"),
         ):

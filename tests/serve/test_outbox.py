@@ -172,7 +172,7 @@ def parked_and_retried(cli, kind):
         call("POST", "/outbox/absent/retry").is_problem(404, "no event with that id")
         call("POST", "/outbox/other/retry").is_problem(409, "not parked")
         call("POST", "/outbox/other/park").is_problem(409, "was already sent")
-        call("POST", f"/outbox/{'x' * 256}/park").is_problem(400, "at most 255")
+        call("POST", f"/outbox/{'x' * 256}/park").is_problem(400, "limit 255")
         sink.answers.clear()
         expect(call("POST", "/outbox/poison/retry").json, {"outcome": "applied", "id": "poison"})
         until(lambda: sink.ids == ["other", "poison", "behind"], "both are published, in order")
