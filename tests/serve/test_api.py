@@ -568,7 +568,7 @@ BAD_BODIES = (
     (b'{"key":"' + b"k" * 1025 + b'"}', 400, "1 to 1024 bytes"),
     (b'{"key":"a\\u0007"}', 400, "control character"),
     (b'{"key_base64":"AA"}', 400, "not Base64"),
-    (b'{"key":"a","key_base64":"AAAA"}', 400, "twice"),
+    (b'{"key":"a","key_base64":"AAAA"}', 400, "exclude each other"),
     (b'{"key":"a","lease_ms":1.5}', 400, "whole number"),
     (b'{"key":"a","lease_ms":0}', 400, "from 1 to"),
     (b'{"key":"a","lease_ms":99999999999999999999}', 400, "from 1 to"),
@@ -605,8 +605,8 @@ def test_bad_lines(cli):
             ("/keys?expired=1", "one of false, true"),
             ("/keys/default/default/%4", "hexadecimal"),
             ("/keys/default/default/" + "k" * 1025, "limit 1024"),
-            ("/keys/" + "t" * 129 + "/default/k", "at most 128"),
-            ("/stats?verbose", "unknown 'verbose'"),
+            ("/keys/" + "t" * 129 + "/default/k", "limit 128"),
+            ("/stats?verbose", "unknown query parameter 'verbose'"),
         ):
             call("GET", path).is_problem(400, word)
         for path in ("/api", "/api/", "/api/v1", "/api/v2/keys", f"{V1}/kyes", f"{V1}/keys/a", f"{V1}/keys//b/c", f"{V1}/keys/"):
