@@ -182,7 +182,7 @@ def test_a_missing_log(cli):
     result = cli.run("fsck", folder, code=74)
     expect_in("damage: log-0000000000000001.seg", result.out)
     expect_in("a segment of the log is missing", result.out)
-    expect_in("how many keys are at risk is not known", result.out)
+    expect_in("the number of keys at risk is unknown", result.out)
     cli.run("check", "key-0", "--store", f"file:{folder}", code=74).says("is missing", "hapax fsck")
     expect(files(folder), before, "the files")
 
