@@ -220,8 +220,7 @@ static void unknown_options_are_refused_without_secrets(void **state)
 
 	(void)state;
 	assert_int_equal(read_query("tll=s3cret", &place, &err), HAPAX_ERR_INVALID);
-	assert_non_null(
-		strstr(err.message, "unknown option 'tll' in the URL of a test; use"));
+	assert_non_null(strstr(err.message, "unknown option 'tll' in the URL of a test; use"));
 	assert_non_null(strstr(err.message, known));
 	assert_null(strstr(err.message, "s3cret"));
 	for (size_t i = 0; i < sizeof(hidden) / sizeof(hidden[0]); i++) {

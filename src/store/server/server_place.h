@@ -32,7 +32,7 @@ struct hx_server_place {
 	struct hx_endpoint endpoint;
 	char authority[HX_HOST_SIZE_MAX + 16]; /* for Host */
 	char prefix[HX_SERVER_PREFIX_SIZE];    /* before /api/v1; "" or "/base" */
-	char auth_file[HX_SERVER_PATH_SIZE];  /* "": none; the same for the next */
+	char auth_file[HX_SERVER_PATH_SIZE];   /* "": none; the same for the next */
 	char authority_file[HX_SERVER_PATH_SIZE];
 	char certificate_file[HX_SERVER_PATH_SIZE];
 	char key_file[HX_SERVER_PATH_SIZE];
