@@ -342,7 +342,7 @@ def test_a_job_that_ends_when_idle_says_whether_anybody_was_there(cli):
         url = f"kafka://127.0.0.1:{port}/t?group=g&sasl.password=hush"
         refused = cli.run("consume", "--from", url, "--exec", "cat", "--idle-exit", "5s", code=69)
     expect_in("could not reach the broker", refused.err)
-    expect_in(f"hint: is it there, and may this machine go there? kafka://127.0.0.1:{port}/t", refused.err)
+    expect_in(f"hint: check that it is running and that this host can connect to it: kafka://127.0.0.1:{port}/t", refused.err)
     assert "hush" not in refused.err, refused.err
 
 

@@ -141,7 +141,7 @@ def test_what_came_back_often_is_told(cli):
         consume = Consume(cli, "--from", queue.url(), "--to", service.url)
         consume.until_acknowledged(1)
         consume.until(lambda _: consume.all("source_failed"), "it is told")
-        expect_in("came back 10 times", consume.all("source_failed")[0]["why"])
+        expect_in("was delivered and returned 10 times", consume.all("source_failed")[0]["why"])
         expect(consume.stop()["ok"], 1)
 
 
