@@ -129,7 +129,7 @@ static void run_binary(const unsigned char *data, size_t size, struct hapax_buf 
 	}
 	if (hx_cloudevent_read_binary(&event, fields, count, content_type, body, scratch, &err) !=
 	    HAPAX_OK) {
-		must(strncmp(err.message, "field '", 7) == 0);
+		must(strncmp(err.message, "header '", 8) == 0);
 		return;
 	}
 	check_event(&event);

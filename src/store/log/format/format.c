@@ -232,9 +232,6 @@ static uint32_t frame_crc(const unsigned char *at, uint32_t seed, uint32_t paylo
 static void frame_assert(const struct hx_log_frame *frame)
 {
 	assert(frame->size == hx_log_frame_size(frame->payload));
-	assert(frame->payload % HX_LOG_ENTRY_ALIGN == 0);
-	/* Every entry has at least its head, and only an empty frame has none. */
-	assert((frame->entries == 0) == (frame->payload == 0));
 	/* Behind the header of the segment. */
 	assert(frame->offset >= HX_LOG_BLOCK_SIZE);
 	assert(frame->offset % HX_LOG_BLOCK_SIZE == 0);
