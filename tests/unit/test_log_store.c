@@ -300,6 +300,33 @@ static void claims_move_with_the_log(void **state)
 	assert_int_equal(case_complete(c, "parked", parked), HAPAX_OK);
 }
 
+/* A store takes any valid record from another one: a mark may have a result of no kind. */
+static void loaded_mark_keeps_its_result(void **state)
+{
+	struct store_case *c = *state;
+	int64_t now_ms = store_case_now(c);
+	struct hapax_record record = {
+		.state = HAPAX_STATE_DONE,
+		.origin = HAPAX_ORIGIN_CHECK,
+		.attempt = 1,
+		.token = 7,
+		.first_seen_ms = now_ms,
+		.changed_ms = now_ms,
+		.expires_ms = now_ms + HOUR_MS,
+		.ttl_ms = HOUR_MS,
+		.result = {.status = 3, .body = {"body", 4}},
+	};
+	struct hapax_op op = case_op(c, HAPAX_OP_LOAD, "mark");
+
+	op.load = &record;
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	store_case_reopen(c);
+	assert_int_equal(case_state(c, "mark"), HAPAX_STATE_DONE);
+	assert_int_equal(c->record.result.status, 3);
+	assert_int_equal(c->record.result.body.size, 4);
+	assert_memory_equal(c->record.result.body.data, "body", 4);
+}
+
 struct progress {
 	uint64_t calls;
 	uint64_t done;
@@ -504,6 +531,8 @@ int main(void)
 			old_versions_stay_dead, log_case_set_up, log_case_tear_down),
 		cmocka_unit_test_setup_teardown(
 			claims_move_with_the_log, log_case_set_up, log_case_tear_down),
+		cmocka_unit_test_setup_teardown(
+			loaded_mark_keeps_its_result, log_case_set_up, log_case_tear_down),
 		cmocka_unit_test_setup_teardown(
 			open_tells_how_far_it_is, log_case_set_up, log_case_tear_down),
 		cmocka_unit_test_setup_teardown(

@@ -11,6 +11,13 @@
 /* The minimum size of a record: a mark with a UUID. */
 enum { RECORD_BYTES_MIN = 28 };
 
+/* A result of no kind may still have a body: a record of another store says what it wants. */
+static bool has_nothing(const struct hapax_result *result)
+{
+	return result->kind == HAPAX_RESULT_NONE && result->result_class == HAPAX_RESULT_OK &&
+		result->status == 0 && result->omitted_bytes == 0 && hx_result_bytes(result) == 0;
+}
+
 /* A mark has a short form, and most records of most stores are marks. */
 static bool stage_mark(
 	struct hx_shard *shard, const struct hx_index_key *key, const struct hapax_record *record,
@@ -21,12 +28,14 @@ static bool stage_mark(
 		.expires_ms = record->expires_ms,
 		.token = record->token,
 	};
+	int64_t changed_ms;
 
 	if (record->state != HAPAX_STATE_DONE || record->origin != HAPAX_ORIGIN_CHECK ||
 	    record->on_lapse != HAPAX_ON_LAPSE_RETRY || record->attempt != 1 ||
-	    record->result.kind != HAPAX_RESULT_NONE || record->ttl_ms == HAPAX_TTL_FOREVER ||
+	    !has_nothing(&record->result) || record->ttl_ms == HAPAX_TTL_FOREVER ||
 	    record->first_seen_ms != record->changed_ms || record->expires_ms == HAPAX_TIME_NEVER ||
-	    record->changed_ms != record->expires_ms - record->ttl_ms)
+	    __builtin_sub_overflow(record->expires_ms, record->ttl_ms, &changed_ms) ||
+	    record->changed_ms != changed_ms)
 		return false;
 	mark.profile_id = hx_shard_profile(shard, key->packed.scope_id, record->ttl_ms);
 	if (mark.profile_id == HX_PROFILE_NONE ||
