@@ -628,8 +628,9 @@ static enum hapax_status roll(struct hx_log_writer *writer)
 	}
 	/* The next segment depends on the seal. */
 	assert(!writer->is_unsynced);
-	hx_log_segment_close(&writer->active);
+	/* hx_log_writer_give_up() looks at the active segment. */
 	hx_mutex_lock(&writer->spare_mutex);
+	hx_log_segment_close(&writer->active);
 	hx_log_segment_assert(&writer->spare);
 	assert(writer->spare.header.id == writer->begin_id + 1);
 	writer->active = writer->spare;
@@ -649,9 +650,14 @@ static enum hapax_status step(struct hx_log_writer *writer, uint64_t wanted)
 	if (!has_spare(writer))
 		return hx_log_writer_make_spare(writer, NULL);
 	/* In an empty segment, only enlarging it makes more room. */
-	if (writer->active.file >= 0 && writer->active.offset == HX_LOG_BLOCK_SIZE)
-		return hx_log_segment_extend(
-			&writer->active, writer->active.offset + wanted + HX_LOG_BLOCK_SIZE, NULL);
+	if (writer->active.file >= 0 && writer->active.offset == HX_LOG_BLOCK_SIZE) {
+		uint64_t end = writer->active.offset + wanted + HX_LOG_BLOCK_SIZE;
+
+		/* The keeper may have made the spare since the caller looked: no reserve is needed. */
+		if (end <= writer->active.capacity)
+			return HAPAX_OK;
+		return hx_log_segment_extend(&writer->active, end, NULL);
+	}
 	return roll(writer);
 }
 
