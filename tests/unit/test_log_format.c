@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/crc32c.h"
+#include "base/limits.h"
 #include "record/record.h"
 #include "store/index/packed_key.h"
 #include "store/index/packed_mark.h"
@@ -335,6 +336,39 @@ static void impossible_manifest_is_refused(void **state)
 	assert_int_equal(hx_log_entry_decode(bytes, &entry, NULL), HAPAX_ERR_CORRUPT);
 	hx_put64(at + 16, 3);
 	assert_int_equal(hx_log_entry_decode(bytes, &entry, NULL), HAPAX_OK);
+	/* Passes count on from the next id. */
+	hx_put64(at + 24, UINT64_MAX);
+	assert_int_equal(hx_log_entry_decode(bytes, &entry, NULL), HAPAX_ERR_CORRUPT);
+	hx_log_manifest_encode(at, 3, 7, NULL, 0, 2);
+	bytes.size = hx_log_manifest_size(0);
+	hx_put64(at + 24, 0);
+	assert_int_equal(hx_log_entry_decode(bytes, &entry, NULL), HAPAX_ERR_CORRUPT);
+}
+
+/* Whoever goes on from these numbers would wrap around. */
+static void impossible_frame_is_none(void **state)
+{
+	static const struct {
+		size_t at;
+		uint64_t value;
+	} faults[] = {
+		{HX_LOG_FRAME_LSN, UINT64_MAX},
+		{HX_LOG_FRAME_TOKEN, HX_TOKEN_MAX + 1},
+		{HX_LOG_FRAME_OWED_MS, UINT64_MAX},
+	};
+	struct hx_log_header header = some_header();
+	struct hx_log_frame frame = {
+		.size = hx_log_frame_size(0), .lsn = 1, .token = HX_TOKEN_MAX, .offset = 4096};
+	unsigned char at[HX_LOG_BLOCK_SIZE];
+	struct hx_log_frame read;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
+		hx_log_frame_encode(&frame, hx_log_seed(&header), at);
+		assert_true(hx_log_frame_peek(at, 4096, &read));
+		hx_put64(at + faults[i].at, faults[i].value);
+		assert_false(hx_log_frame_peek(at, 4096, &read));
+	}
 }
 
 /* Each kind, each size: what is too short is refused before it is read (ASan watches). */
@@ -401,6 +435,7 @@ int main(void)
 		cmocka_unit_test(mark_is_the_put_of_its_record),
 		cmocka_unit_test(other_entries_come_back),
 		cmocka_unit_test(impossible_manifest_is_refused),
+		cmocka_unit_test(impossible_frame_is_none),
 		cmocka_unit_test(short_entries_are_refused),
 		cmocka_unit_test(names_come_back),
 	};

@@ -148,7 +148,10 @@ uint64_t hx_table_bytes(const struct hx_table *table)
 
 void hx_table_expect(struct hx_table *table, uint64_t records)
 {
-	uint64_t count = records * HX_LOAD_DENOMINATOR / HX_LOAD_NUMERATOR;
+	/* The number comes from a file. More than fit are as good as none. */
+	uint64_t count = records <= table->buckets_bytes
+		? records * HX_LOAD_DENOMINATOR / HX_LOAD_NUMERATOR
+		: 0;
 	uint64_t bytes = count * sizeof(struct hx_bucket);
 	uint64_t small = bytes < HUGE_FROM_BYTES ? bytes : HUGE_FROM_BYTES;
 

@@ -602,6 +602,8 @@ static enum hapax_status decode_keyed(
 	if (rest.is_short || at[HX_LOG_ENTRY_ZERO] != 0 ||
 	    !key_is_valid(entry->as.put.encoding, key_size))
 		return corrupt(err, "invalid key");
+	if (entry->as.put.scope >= HX_SCOPES_MAX)
+		return corrupt(err, "invalid scope");
 	if (entry->kind == HX_LOG_REMOVE) {
 		if (parts != 0 || rest.size >= HX_LOG_ENTRY_ALIGN)
 			return corrupt(err, "a removal has extra parts");
@@ -652,6 +654,10 @@ static enum hapax_status decode_manifest(
 	if (entry->as.manifest.count > HX_LOG_CLASS_SEGMENTS_MAX ||
 	    entry->size != hx_log_manifest_size(entry->as.manifest.count))
 		return corrupt(err, "the sizes in a manifest do not add up");
+	/* Passes count on from it, and never reach the last number. */
+	if (entry->as.manifest.next_class_id == 0 ||
+	    entry->as.manifest.next_class_id > UINT64_MAX / 2)
+		return corrupt(err, "a manifest has an invalid next segment");
 	if (entry->as.manifest.log_first_id == 0)
 		return corrupt(err, "a manifest of a log without a beginning");
 	for (uint32_t i = 0; i < entry->as.manifest.count; i++) {

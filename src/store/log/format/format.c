@@ -9,6 +9,7 @@
 
 #include "base/crc32c.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "store/log/format/endian.h"
 
 static const unsigned char segment_magic[8] = {'H', 'A', 'P', 'A', 'X', 'S', 'E', 'G'};
@@ -193,7 +194,8 @@ enum hapax_status hx_log_store_decode(
 
 	if (status != HAPAX_OK)
 		return status;
-	if (!is_zero(block + HX_LOG_STORE_ZERO, HX_LOG_HEADER_CRC - HX_LOG_STORE_ZERO))
+	if (!is_zero(block + HX_LOG_STORE_ZERO, HX_LOG_HEADER_CRC - HX_LOG_STORE_ZERO) ||
+	    hx_get64(block + HX_LOG_STORE_TOKEN_FLOOR) > HX_TOKEN_MAX)
 		return hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "it has invalid values");
 	memset(ret_store, 0, sizeof(*ret_store));
 	ret_store->incompat = hx_get32(block + HX_LOG_HEADER_INCOMPAT);
@@ -307,6 +309,8 @@ bool hx_log_frame_peek(const unsigned char *at, uint64_t offset, struct hx_log_f
 	    frame.size > HX_LOG_FRAME_SIZE_MAX ||
 	    frame.payload > HX_LOG_FRAME_SIZE_MAX - HX_LOG_FRAME_HEADER_SIZE ||
 	    frame.size != hx_log_frame_size(frame.payload) ||
+	    /* No log lives long enough to get there, and the next number must not wrap around. */
+	    frame.lsn > UINT64_MAX / 2 || frame.token > HX_TOKEN_MAX || frame.clock.owed_ms < 0 ||
 	    !is_zero(at + HX_LOG_FRAME_ZERO, HX_LOG_FRAME_CRC - HX_LOG_FRAME_ZERO))
 		return false;
 	/* The entries lie inside the frame, and the frame fills whole blocks. */

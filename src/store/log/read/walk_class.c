@@ -89,14 +89,16 @@ static enum hapax_status read_class_frames(
 				walk, frame.offset, 0, at_risk,
 				"a frame does not follow the previous one");
 		assert(walk->reader.offset == frame.offset + frame.size);
+		if (walk->reader.offset > end)
+			return hx_walk_damage(
+				walk, frame.offset, 0, at_risk, "a frame is too long");
 		chain = frame.crc;
 		has_chain = true;
 		status = hx_walk_take_frame(walk, &frame, bytes, taken);
 		if (status != HAPAX_OK)
 			return status;
 	}
-	if (walk->reader.offset != end)
-		return hx_walk_damage(walk, walk->reader.offset, 0, at_risk, "a frame is too long");
+	assert(walk->reader.offset == end);
 	return HAPAX_OK;
 }
 
