@@ -24,6 +24,7 @@
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/limits.h"
 #include "base/random.h"
 #include "base/thread.h"
 #include "base/uuid7.h"
@@ -650,6 +651,10 @@ static enum hapax_status check_options(
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"times must not be negative, and the lease must be at least 100 ms");
+	/* In nanoseconds they must fit, too. */
+	if (options->lease_ms > HX_TTL_MS_MAX || options->poll_ms > HX_TTL_MS_MAX ||
+	    options->retry_ms > HX_TTL_MS_MAX || options->retry_ms_max > HX_TTL_MS_MAX)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "times must be at most 100 years");
 	return HAPAX_OK;
 }
 

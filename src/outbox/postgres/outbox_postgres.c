@@ -389,8 +389,11 @@ static enum hapax_status bring_up(
 		status = run_text(conn, schema, "COMMIT", NULL, err);
 	assert(status != HAPAX_OK || version <= HX_OUTBOX_POSTGRES_VERSION);
 	assert(status != HAPAX_OK || has_outbox != 0 || version == 0);
-	/* The migration is whole, or not there at all. */
-	assert(status != HAPAX_OK || PQtransactionStatus(conn) == PQTRANS_IDLE);
+	/* The migration is whole, or not there at all. The server says whether it has committed. */
+	if (status == HAPAX_OK && PQtransactionStatus(conn) != PQTRANS_IDLE)
+		status = hx_error_set(
+			err, HAPAX_ERR_UNCERTAIN, 0,
+			"PostgreSQL did not end the transaction that makes the outbox");
 	migration->from = version;
 	migration->to = HX_OUTBOX_POSTGRES_VERSION;
 	return status;

@@ -23,7 +23,9 @@ static struct hx_outbox_sqlite *outbox_sqlite_relay_of(struct hapax_outbox *outb
 	hx_outbox_sqlite_assert(mine);
 	/* A relay has a connection of its own, and no transaction between two calls. */
 	assert(!mine->is_joined);
-	assert(sqlite3_get_autocommit(mine->db) != 0);
+	/* Without memory even a ROLLBACK fails. */
+	if (sqlite3_get_autocommit(mine->db) == 0)
+		(void)hx_outbox_sqlite_exec(mine, "ROLLBACK");
 	return mine;
 }
 
