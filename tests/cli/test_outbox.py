@@ -64,7 +64,7 @@ def test_bad_input(cli):
     expect_in("unknown sink 'ftp'", outbox(cli, "relay", "--to", "ftp://h", code=69).err)
     expect_in("amqp://user:password@host", outbox(cli, "relay", "--to", "amqp://h:x", code=64).err)
     prefix = outbox(cli, "relay", "--to", "redis://h?prefix=p", code=64).err
-    expect_in("unknown option 'prefix' in the URL of a Redis sink; known are stream=NAME", prefix)
+    expect_in("unknown option 'prefix' in the URL of a Redis sink; use stream=NAME", prefix)
     expect_in("'redis+unix:/run/redis.sock'", outbox(cli, "relay", "--to", "redis+unix:", code=64).err)
     kafka = outbox(cli, "relay", "--to", "kafka://u:secret@h", code=None).err
     expect("sasl.username" in kafka or "was built without Kafka" in kafka, True)

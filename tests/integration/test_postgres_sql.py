@@ -64,9 +64,9 @@ def a_database_is_migrated_by_command():
     if "hapax store migrate" not in said:
         raise AssertionError(said)
     expect(hapax("store", "migrate", URL), "migrated from version 0 to 3\n")
-    expect(hapax("store", "migrate", URL), "the ledger is up to date: version 3\n")
+    expect(hapax("store", "migrate", URL), "the store is up to date: version 3\n")
     expect(json.loads(hapax("store", "migrate", URL, "-o", "json")), {"from": 3, "to": 3})
-    expect(hapax("store", "migrate", "memory:"), "nothing to do: this store migrates when it is opened\n")
+    expect(hapax("store", "migrate", "memory:"), "nothing to do: this store is migrated when it is opened\n")
 
 
 @case

@@ -115,7 +115,7 @@ def main():
         "500 parks after its attempts": rows["fail"].startswith("2 ")
         and sum(item[1].endswith("/fail") for item in received) == 2,
         "502 parks after its attempts, while others go": behind["ce-id"] == "behind" and all(
-            rows[f"crash{number}"].startswith("2 ") and "status 502, and took other" in rows[f"crash{number}"]
+            rows[f"crash{number}"].startswith("2 ") and "status 502, but accepted other" in rows[f"crash{number}"]
             for number in range(CRASHES)
         ),
         "what was not begun in time is tried again": all(

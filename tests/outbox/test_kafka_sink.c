@@ -190,7 +190,7 @@ static void topics_that_are_not_there_park_their_rows_only(void **state)
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 6);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_REFUSED), 3);
 	assert_non_null(strstr(rows.rows[2].error, "'nowhere'"));
-	assert_non_null(strstr(rows.rows[6].error, "no name"));
+	assert_non_null(strstr(rows.rows[6].error, "invalid topic"));
 	sink->ops->close(sink);
 }
 

@@ -164,8 +164,8 @@ int main(int argc, char **argv)
 {
 	static const struct sink_bad bad[] = {
 		{"unroutable", "nowhere", 1, "topic 'nowhere': Broker: Unknown topic or partition"},
-		{"large", "parking", 3000000, "with 3000000 bytes: Broker: Message size too large"},
-		{"name", "no/topic", 1, "'no/topic' is no name of a topic"},
+		{"large", "parking", 3000000, "(3000000 bytes): Broker: Message size too large"},
+		{"name", "no/topic", 1, "invalid topic 'no/topic'"},
 	};
 	static const struct sink_broker broker = {
 		.name = "Kafka",

@@ -122,7 +122,7 @@ def test_a_token_of_one_tenant(cli):
                 expect(own.status, 200, row)
                 assert SECRET.encode() not in own.body and b"initech" not in own.body, f"{row}: {own.body}"
         for path in ("/api/v1/keys", "/api/v1/duplicates", "/api/v1/events"):
-            ask(daemon, own_token, "GET", path + "?tenant=initech").is_problem(403, "tenant acme")
+            ask(daemon, own_token, "GET", path + "?tenant=initech").is_problem(403, "tenant 'acme'")
         # Nothing was changed, and a token for all tenants sees everything.
         expect(ask(daemon, all_token, "GET", f"/api/v1/keys/initech/g/{SECRET}").status, 200)
         for path in ("/metrics", "/actuator/deduplication", "/api/v1/stats"):

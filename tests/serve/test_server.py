@@ -116,7 +116,7 @@ def test_the_token_of_stores_that_operands_name(cli):
         cli.run("store", "copy", url, f"sqlite:{cli.folder}/none.db", code=None).says("401")
         cli.run("store", "copy", url, f"sqlite:{cli.folder}/none.db", "--auth-file", str(wrong), code=None).says("401")
         # As the target: with the token it is seen that there are keys already.
-        cli.run("store", "copy", f"sqlite:{cli.folder}/copy0.db", url, "--auth-file", token, code=None).says("holds 1 keys")
+        cli.run("store", "copy", f"sqlite:{cli.folder}/copy0.db", url, "--auth-file", token, code=None).says("has 1 keys")
         cli.run("store", "copy", f"sqlite:{cli.folder}/copy0.db", url, code=None).says("401")
 
 

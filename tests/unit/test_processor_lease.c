@@ -323,7 +323,7 @@ static void it_may_end_while_it_is_being_parked(void **state)
 	call_finish_failed(&call, HAPAX_RUN_TRANSIENT, "the bank is closed");
 	assert_int_equal(c.held.count, 1);
 	assert_true(case_bytes_are(
-		c.held.submits[0].ops[0].error, "the run exceeded its maximum time", 31));
+		c.held.submits[0].ops[0].error, "the run exceeded its maximum time", 33));
 	held_store_pass(&c.held);
 	assert_int_equal(case_state(&c.store, "k"), HAPAX_STATE_PARKED);
 	held_store_pass(&c.held);

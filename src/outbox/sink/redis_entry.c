@@ -71,7 +71,7 @@ bool hx_redis_entry_write(
 		if (name_is(message->fields[i].name, "data")) {
 			hx_sink_decide(
 				row, HX_OUTBOX_REFUSED,
-				"its header 'data' has the name of the field for the payload");
+				"its header 'data' has the name of the payload field");
 			return false;
 		}
 		if (row->content_type.size > 0 && name_is(message->fields[i].name, "content-type"))
@@ -94,7 +94,7 @@ bool hx_redis_entry_write(
 	if (status == HAPAX_OK)
 		return true;
 	hx_sink_decide(
-		row, HX_OUTBOX_REFUSED, "its headers take more than %d bytes",
+		row, HX_OUTBOX_REFUSED, "its headers are too long: limit %d bytes",
 		HX_REDIS_ENTRY_SIZE_MAX);
 	return false;
 }
