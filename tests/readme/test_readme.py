@@ -59,7 +59,7 @@ class Reader:
             self.shell.type(command)
             # A reader is slower than the start of a daemon; a test is not.
             log = pathlib.Path(self.shell.type("pwd")) / background.group(1)
-            until(lambda: "ready" in log.read_text(encoding="utf-8"), f"'{command}' is ready")
+            until(lambda: log.exists() and "ready" in log.read_text(encoding="utf-8"), f"'{command}' is ready")
             return True
         if command.startswith("cc ") and is_sanitized():
             # A program that cc links does not have the sanitizer of the library; Meson's does.
