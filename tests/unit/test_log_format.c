@@ -354,6 +354,7 @@ static void impossible_frame_is_none(void **state)
 	} faults[] = {
 		{HX_LOG_FRAME_LSN, UINT64_MAX},
 		{HX_LOG_FRAME_TOKEN, HX_TOKEN_MAX + 1},
+		{HX_LOG_FRAME_STORE_MS, INT64_MAX},
 		{HX_LOG_FRAME_OWED_MS, UINT64_MAX},
 	};
 	struct hx_log_header header = some_header();

@@ -368,6 +368,32 @@ static void repaired_store_keeps_its_clock(void **state)
 	assert_int_equal(stats.keys - stats.expired, 3);
 }
 
+/* A record from another store may have a time that no clock shows. */
+static void loaded_time_does_not_move_the_clock(void **state)
+{
+	struct store_case *c = *state;
+	struct hapax_record record = {
+		.state = HAPAX_STATE_PARKED,
+		.attempt = 1,
+		.token = 7,
+		.changed_ms = INT64_MAX,
+		.expires_ms = HAPAX_TIME_NEVER,
+		.ttl_ms = HOUR_MS,
+	};
+	struct hapax_op op = case_op(c, HAPAX_OP_LOAD, "loaded");
+	int64_t now_ms = store_case_now(c);
+
+	op.load = &record;
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	fill(c, "long", 3, 20 * 24 * HOUR_MS);
+	fill(c, "damaged", 2, HOUR_MS);
+	log_case_close(c);
+	log_files_damage(c, "damaged 0");
+	(void)repair(c);
+	store_case_open(c);
+	assert_true(case_stats(c).now_ms <= now_ms + 8 * 24 * HOUR_MS);
+}
+
 /* I5: tokens are given out above all that the damaged store knew, wherever they came to be. */
 static void repaired_store_keeps_its_tokens(void **state)
 {
@@ -710,6 +736,7 @@ int main(void)
 		FSCK_TEST(segments_of_a_lost_manifest_are_read),
 		FSCK_TEST(repaired_store_is_dense),
 		FSCK_TEST(repaired_store_keeps_its_clock),
+		FSCK_TEST(loaded_time_does_not_move_the_clock),
 		FSCK_TEST(repaired_store_keeps_its_tokens),
 		FSCK_TEST(segments_of_other_stores_are_left_out),
 		FSCK_TEST(leftovers_of_other_stores_stay),

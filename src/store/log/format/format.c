@@ -310,7 +310,8 @@ bool hx_log_frame_peek(const unsigned char *at, uint64_t offset, struct hx_log_f
 	    frame.payload > HX_LOG_FRAME_SIZE_MAX - HX_LOG_FRAME_HEADER_SIZE ||
 	    frame.size != hx_log_frame_size(frame.payload) ||
 	    /* No log lives long enough to get there, and the next number must not wrap around. */
-	    frame.lsn > UINT64_MAX / 2 || frame.token > HX_TOKEN_MAX || frame.clock.owed_ms < 0 ||
+	    frame.lsn > UINT64_MAX / 2 || frame.token > HX_TOKEN_MAX ||
+	    frame.clock.store_ms > INT64_MAX / 2 || frame.clock.owed_ms < 0 ||
 	    !is_zero(at + HX_LOG_FRAME_ZERO, HX_LOG_FRAME_CRC - HX_LOG_FRAME_ZERO))
 		return false;
 	/* The entries lie inside the frame, and the frame fills whole blocks. */

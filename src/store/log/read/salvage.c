@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/limits.h"
@@ -191,16 +192,18 @@ static void judge_version(struct version *version, const struct hx_log_entry *en
 	version->is_record = entry->kind == HX_LOG_PUT;
 }
 
-/* The clock had reached this time when the entry was written. */
+/*
+ * The clock had reached this time when the entry was written. A record that was loaded has the
+ * time of another store, which may be one that no clock shows.
+ */
 static void note_entry(struct hx_log_salvage *salvage, const struct hx_log_entry *entry)
 {
 	const struct hapax_record *record = &entry->as.put.record;
 
 	if (entry->kind == HX_LOG_PUT && record->token > salvage->token)
 		salvage->token = record->token;
-	if (record->changed_ms > salvage->clock.store_ms)
+	if (record->changed_ms > salvage->clock.store_ms && record->changed_ms <= HX_UTC_MS_MAX)
 		salvage->clock = (struct hx_clock_mark){.store_ms = record->changed_ms};
-	assert(salvage->clock.store_ms >= record->changed_ms);
 }
 
 static enum hapax_status run_batch(struct hx_log_salvage *salvage)
