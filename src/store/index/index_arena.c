@@ -141,7 +141,9 @@ int64_t hx_arena_due(const struct hapax_record *record)
 
 	if (record->state != HAPAX_STATE_CLAIMED)
 		return record->expires_ms;
-	if (__builtin_add_overflow(record->lease_ends_ms, record->ttl_ms, &due_ms))
+	/* The same as hx_transition_sweep(): a loaded lease may have ended at any time. */
+	if (record->ttl_ms == HAPAX_TTL_FOREVER ||
+	    __builtin_add_overflow(record->lease_ends_ms, record->ttl_ms, &due_ms))
 		return HAPAX_TIME_NEVER;
 	return due_ms;
 }
