@@ -135,7 +135,7 @@ struct hx_config_upstream {
 	uint64_t max_idle;        /* of these, kept open while idle by each loop */
 };
 
-/* Limits of every HTTP door. Sizes in bytes; a count of 0 is no limit. */
+/* Limits of every HTTP door. Sizes in bytes; a count of 0 means no limit. */
 struct hx_config_http {
 	uint64_t max_connections;             /* of the gateway, and the same again of the proxy */
 	uint64_t max_connections_per_address; /* of the peer */

@@ -16,12 +16,12 @@ enum { ROWS_AT_ONCE = 64 };
 static const struct hapax_bytes other_name = {"other", 5};
 
 /* Does op count like its neighbor? Then the decision need not be looked up again. */
-static bool counts_alike(const struct hapax_op *op, const struct hapax_op *neighbour)
+static bool counts_alike(const struct hapax_op *op, const struct hapax_op *neighbor)
 {
-	return op->private_scope != HX_SCOPE_NOWHERE && op->type == neighbour->type &&
-		op->status == neighbour->status && op->outcome == neighbour->outcome &&
-		op->set_if == neighbour->set_if && op->private_scope == neighbour->private_scope &&
-		op->unverified == neighbour->unverified;
+	return op->private_scope != HX_SCOPE_NOWHERE && op->type == neighbor->type &&
+		op->status == neighbor->status && op->outcome == neighbor->outcome &&
+		op->set_if == neighbor->set_if && op->private_scope == neighbor->private_scope &&
+		op->unverified == neighbor->unverified;
 }
 
 /* Does the scope have a row of its own? */

@@ -30,7 +30,7 @@ struct hx_scope_slots {
 };
 
 static const struct hapax_bytes default_name = {"default", 7};
-static const struct hapax_bytes nobody = {"", 0};
+static const struct hapax_bytes no_name = {"", 0};
 
 _Static_assert(HX_SCOPES_MAX <= (1u << 21) - 1, "by_id has a block for every scope");
 
@@ -208,7 +208,7 @@ enum hapax_status hx_scope_table_init(struct hx_scope_table *table)
 	/* Names are never empty, so no lookup by name finds the second scope. */
 	if (atomic_load_explicit(&table->slots, memory_order_relaxed) == NULL ||
 	    hx_scope_table_intern(table, default_name, default_name, &status) == NULL ||
-	    add(table, 0, nobody, nobody, &status) == NULL) {
+	    add(table, 0, no_name, no_name, &status) == NULL) {
 		hx_scope_table_done(table);
 		return HAPAX_ERR_NO_MEMORY;
 	}

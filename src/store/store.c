@@ -183,7 +183,7 @@ static void sort_by_key(struct hapax_op *ops, size_t count)
 	}
 }
 
-static void summarise(
+static void summarize(
 	const struct hapax_op *ops, size_t count, enum hapax_outcome *ret_outcome,
 	size_t *ret_index)
 {
@@ -234,7 +234,7 @@ enum hapax_status hapax_store_claim_all(
 	}
 	status = hapax_store_run(store, ops, count, err);
 	if (status == HAPAX_OK)
-		summarise(ops, count, ret_outcome, ret_index);
+		summarize(ops, count, ret_outcome, ret_index);
 	return status;
 }
 

@@ -345,7 +345,7 @@ static void impossible_manifest_is_refused(void **state)
 	assert_int_equal(hx_log_entry_decode(bytes, &entry, NULL), HAPAX_ERR_CORRUPT);
 }
 
-/* Whoever goes on from these numbers would wrap around. */
+/* Numbers that follow these would wrap around. */
 static void impossible_frame_is_none(void **state)
 {
 	static const struct {

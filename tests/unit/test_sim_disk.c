@@ -447,7 +447,7 @@ static void an_unlinked_file_may_return(void **state)
 }
 
 /* Without powersafe overwrite a write spoils synced neighbors in its block. */
-static void a_blast_hits_neighbours(void **state)
+static void a_blast_hits_neighbors(void **state)
 {
 	struct fixture *f = *state;
 	struct sim_fates fates;
@@ -780,7 +780,7 @@ int main(void)
 		DISK_TEST(names_arrive_in_any_order),
 		DISK_TEST(a_lost_directory_takes_its_files_along),
 		DISK_TEST(an_unlinked_file_may_return),
-		DISK_TEST(a_blast_hits_neighbours),
+		DISK_TEST(a_blast_hits_neighbors),
 		DISK_TEST(a_failed_sync_leaves_ghosts),
 		DISK_TEST(a_failed_directory_sync_loses_names),
 		DISK_TEST(the_nth_call_fails_once_or_for_ever),

@@ -131,17 +131,17 @@ static void print_count(struct hx_out *out, const char *name, uint64_t count, co
 	hx_out_printf(out, "%" PRIu64 "%s%s\n", count, remark[0] == '\0' ? "" : "  ", remark);
 }
 
-static enum hx_colour colour_of(enum hx_backtest_verdict verdict)
+static enum hx_color color_of(enum hx_backtest_verdict verdict)
 {
 	switch (verdict) {
-	case HX_BACKTEST_UNSAFE: return HX_COLOUR_RED;
-	case HX_BACKTEST_FIT: return HX_COLOUR_GREEN;
+	case HX_BACKTEST_UNSAFE: return HX_COLOR_RED;
+	case HX_BACKTEST_FIT: return HX_COLOR_GREEN;
 	case HX_BACKTEST_EMPTY:
 	case HX_BACKTEST_INCOMPLETE:
 	case HX_BACKTEST_LEAKY:
 	case HX_BACKTEST_UNPROVEN: break;
 	}
-	return HX_COLOUR_YELLOW;
+	return HX_COLOR_YELLOW;
 }
 
 static void print_examples(struct hx_out *out, const struct hx_backtest *b)
@@ -192,8 +192,8 @@ static void print_strategy(
 		print_count(out, "by content", b->content_keys, "without a key of their own");
 	print_reasons(out, b);
 	hx_out_field(out, "verdict");
-	hx_out_coloured(
-		out, colour_of(hx_backtest_judge(b, run)),
+	hx_out_colored(
+		out, color_of(hx_backtest_judge(b, run)),
 		hx_backtest_verdict_name(hx_backtest_judge(b, run)));
 	explain(b, run, sentence);
 	hx_out_printf(out, "  %s\n", sentence);

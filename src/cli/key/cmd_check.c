@@ -23,7 +23,7 @@ static int print(struct hx_invocation *inv, struct hapax_store *store, struct ha
 	if (inv->settings.format == HX_FORMAT_JSON) {
 		hx_outcome_out_json(&inv->out, op);
 	} else if (is_first) {
-		hx_out_coloured(&inv->out, HX_COLOUR_GREEN, "first");
+		hx_out_colored(&inv->out, HX_COLOR_GREEN, "first");
 		hx_out_text(&inv->out, "\n");
 	} else {
 		hx_outcome_out_text(&inv->out, op, hx_settings_now_ms(store));

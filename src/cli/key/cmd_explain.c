@@ -75,7 +75,7 @@ static void print_text(
 	hx_out_text(out, " in ");
 	hx_out_escaped(out, hx_record_out_scope(op->tenant, op->group, scope));
 	hx_out_text(out, " is ");
-	hx_out_coloured(out, hx_record_out_colour(state), hapax_state_name(state));
+	hx_out_colored(out, hx_record_out_color(state), hapax_state_name(state));
 	hx_out_text(out, ".\n");
 	for (size_t i = 0; i < story->link_count; i++) {
 		hx_out_escaped(out, hapax_bytes_from_text(story->lines[i]));

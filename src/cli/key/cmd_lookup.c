@@ -95,7 +95,7 @@ static void print_text(struct hx_out *out, const struct hapax_record *record, in
 	print_bytes(out, "key", record->key);
 	print_bytes(out, "scope", hx_record_out_scope(record->tenant, record->group, scope));
 	hx_out_field(out, "state");
-	hx_out_coloured(out, hx_record_out_colour(record->state), hapax_state_name(record->state));
+	hx_out_colored(out, hx_record_out_color(record->state), hapax_state_name(record->state));
 	hx_out_text(out, "\n");
 	hx_out_field(out, "origin");
 	hx_out_printf(out, "%s\n", hapax_origin_name(record->origin));

@@ -77,7 +77,7 @@ static void print_text(struct hx_out *out, const struct hapax_op *op)
 	const struct hapax_record *record = op->record;
 	char text[HX_TEXT_SIZE];
 
-	hx_out_coloured(out, hx_record_out_colour(record->state), hapax_state_name(record->state));
+	hx_out_colored(out, hx_record_out_color(record->state), hapax_state_name(record->state));
 	hx_out_printf(out, "  attempt %u", (unsigned)op->attempt);
 	if (record->state == HAPAX_STATE_CLAIMED) {
 		hx_duration_span(op->lease_left_ms, text);

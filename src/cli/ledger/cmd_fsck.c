@@ -67,11 +67,11 @@ static void print_problem(const struct hapax_fsck_problem *problem, void *contex
 		print_problem_json(checker, problem);
 		return;
 	}
-	hx_out_coloured(
+	hx_out_colored(
 		out,
-		problem->kind == HAPAX_FSCK_DAMAGE        ? HX_COLOUR_RED
-			: problem->kind == HAPAX_FSCK_CUT ? HX_COLOUR_YELLOW
-							  : HX_COLOUR_NONE,
+		problem->kind == HAPAX_FSCK_DAMAGE        ? HX_COLOR_RED
+			: problem->kind == HAPAX_FSCK_CUT ? HX_COLOR_YELLOW
+							  : HX_COLOR_NONE,
 		kinds[problem->kind]);
 	hx_out_text(out, ": ");
 	if (problem->file[0] != '\0') {
@@ -141,9 +141,8 @@ static void print_summary(
 	char text[HX_TEXT_SIZE];
 
 	hx_out_field(out, "verdict");
-	hx_out_coloured(
-		out, status == HAPAX_OK ? HX_COLOUR_GREEN : HX_COLOUR_RED,
-		verdict_of(status, fsck));
+	hx_out_colored(
+		out, status == HAPAX_OK ? HX_COLOR_GREEN : HX_COLOR_RED, verdict_of(status, fsck));
 	hx_text_bytes(fsck->bytes, text);
 	hx_out_printf(out, "\n");
 	hx_out_field(out, "segments");

@@ -65,11 +65,10 @@ static int list_each(const struct hapax_record *record, void *context)
 		hx_columns_bytes(table, record->key);
 		hx_columns_bytes(table, hx_record_out_scope(record->tenant, record->group, scope));
 		hx_columns_text(
-			table, hx_record_out_colour(record->state),
-			hapax_state_name(record->state));
-		hx_columns_text(table, HX_COLOUR_NONE, claim_of(record));
+			table, hx_record_out_color(record->state), hapax_state_name(record->state));
+		hx_columns_text(table, HX_COLOR_NONE, claim_of(record));
 		hx_duration_span(listing->now_ms - record->first_seen_ms, span);
-		hx_columns_text(table, HX_COLOUR_NONE, span);
+		hx_columns_text(table, HX_COLOR_NONE, span);
 	}
 	return hx_interrupt_signal() != 0 || listing->inv->out.os_errno != 0;
 }
@@ -138,16 +137,16 @@ struct reconciling {
 	enum hapax_status status;
 };
 
-static enum hx_colour colour_of(enum hapax_reconciled verdict)
+static enum hx_color color_of(enum hapax_reconciled verdict)
 {
 	switch (verdict) {
-	case HAPAX_RECONCILED_KEPT: return HX_COLOUR_GREEN;
+	case HAPAX_RECONCILED_KEPT: return HX_COLOR_GREEN;
 	case HAPAX_RECONCILED_TWICE:
-	case HAPAX_RECONCILED_MISMATCH: return HX_COLOUR_RED;
+	case HAPAX_RECONCILED_MISMATCH: return HX_COLOR_RED;
 	case HAPAX_RECONCILED_FAILED:
 	case HAPAX_RECONCILED_LATER: break;
 	}
-	return HX_COLOUR_YELLOW;
+	return HX_COLOR_YELLOW;
 }
 
 /* Rows are printed a page at a time; a journal may hold millions. */
@@ -185,8 +184,8 @@ static void reconcile_each(
 	} else {
 		hx_columns_bytes(table, record->key);
 		hx_columns_bytes(table, hx_record_out_scope(record->tenant, record->group, scope));
-		hx_columns_text(table, colour_of(verdict), hapax_reconciled_name(verdict));
-		hx_columns_text(table, HX_COLOUR_NONE, work->journal);
+		hx_columns_text(table, color_of(verdict), hapax_reconciled_name(verdict));
+		hx_columns_text(table, HX_COLOR_NONE, work->journal);
 	}
 	work->has_any = true;
 	work->count++;

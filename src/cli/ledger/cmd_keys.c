@@ -59,18 +59,17 @@ static void add_row(struct listing *listing, const struct hapax_record *record)
 
 	hx_columns_bytes(table, record->key);
 	hx_columns_bytes(table, hx_record_out_scope(record->tenant, record->group, scope));
-	hx_columns_text(
-		table, hx_record_out_colour(record->state), hapax_state_name(record->state));
+	hx_columns_text(table, hx_record_out_color(record->state), hapax_state_name(record->state));
 	hx_columns_count(table, record->attempt);
 	hx_duration_span(listing->now_ms - record->first_seen_ms, span);
-	hx_columns_text(table, HX_COLOUR_NONE, span);
+	hx_columns_text(table, HX_COLOR_NONE, span);
 	if (record->state == HAPAX_STATE_CLAIMED || record->state == HAPAX_STATE_PARKED) {
-		hx_columns_text(table, HX_COLOUR_NONE, "-");
+		hx_columns_text(table, HX_COLOR_NONE, "-");
 	} else if (record->expires_ms == HAPAX_TIME_NEVER) {
-		hx_columns_text(table, HX_COLOUR_NONE, "never");
+		hx_columns_text(table, HX_COLOR_NONE, "never");
 	} else {
 		hx_duration_span(record->expires_ms - listing->now_ms, span);
-		hx_columns_text(table, HX_COLOUR_NONE, span);
+		hx_columns_text(table, HX_COLOR_NONE, span);
 	}
 }
 

@@ -267,7 +267,7 @@ static enum hapax_status print_scopes(struct hx_out *out, const struct row *rows
 		for (size_t d = 0; d < HX_COUNT(shown); d++)
 			hx_columns_count(&table, rows[i].counts[shown[d]]);
 		format_hit_rate(rows[i].counts, text);
-		hx_columns_text(&table, HX_COLOUR_NONE, text);
+		hx_columns_text(&table, HX_COLOR_NONE, text);
 	}
 	hx_out_text(out, "\n");
 	status = hx_columns_print(&table, out);

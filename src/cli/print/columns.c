@@ -30,10 +30,10 @@ void hx_columns_done(struct hx_columns *table)
 }
 
 /* Begin and end a cell; text written in between is its content. */
-static void cell_begin(struct hx_columns *table, enum hx_colour colour)
+static void cell_begin(struct hx_columns *table, enum hx_color color)
 {
 	if (table->status == HAPAX_OK)
-		table->status = hx_buf_append_byte(&table->cells, (unsigned char)colour);
+		table->status = hx_buf_append_byte(&table->cells, (unsigned char)color);
 }
 
 static void cell_end(struct hx_columns *table, size_t text_at)
@@ -55,17 +55,17 @@ void hx_columns_bytes(struct hx_columns *table, struct hapax_bytes text)
 {
 	size_t text_at = table->cells.size + 1;
 
-	cell_begin(table, HX_COLOUR_NONE);
+	cell_begin(table, HX_COLOR_NONE);
 	if (table->status == HAPAX_OK)
 		table->status = hx_text_escape(&table->cells, text);
 	cell_end(table, text_at);
 }
 
-void hx_columns_text(struct hx_columns *table, enum hx_colour colour, const char *text)
+void hx_columns_text(struct hx_columns *table, enum hx_color color, const char *text)
 {
 	size_t text_at = table->cells.size + 1;
 
-	cell_begin(table, colour);
+	cell_begin(table, color);
 	if (table->status == HAPAX_OK)
 		table->status = hx_buf_append(&table->cells, text, strlen(text));
 	cell_end(table, text_at);
@@ -76,11 +76,11 @@ void hx_columns_count(struct hx_columns *table, uint64_t count)
 	char text[24];
 
 	(void)snprintf(text, sizeof(text), "%" PRIu64, count);
-	hx_columns_text(table, HX_COLOUR_NONE, text);
+	hx_columns_text(table, HX_COLOR_NONE, text);
 }
 
 static void print_cell(
-	const struct hx_columns *table, struct hx_out *out, size_t column, enum hx_colour colour,
+	const struct hx_columns *table, struct hx_out *out, size_t column, enum hx_color color,
 	const char *text)
 {
 	size_t padding = table->widths[column] - hx_text_columns(text);
@@ -88,7 +88,7 @@ static void print_cell(
 
 	if (table->columns[column].is_right)
 		hx_out_spaces(out, padding);
-	hx_out_coloured(out, colour, text);
+	hx_out_colored(out, color, text);
 	if (is_last)
 		hx_out_text(out, "\n");
 	else
@@ -104,11 +104,11 @@ enum hapax_status hx_columns_print(struct hx_columns *table, struct hx_out *out)
 	assert(table->cell_count % table->column_count == 0);
 	if (!table->has_heading)
 		for (size_t i = 0; i < table->column_count; i++)
-			print_cell(table, out, i, HX_COLOUR_NONE, table->columns[i].heading);
+			print_cell(table, out, i, HX_COLOR_NONE, table->columns[i].heading);
 	table->has_heading = true;
 	for (size_t i = 0; i < table->cell_count; i++) {
 		print_cell(
-			table, out, i % table->column_count, (enum hx_colour)(unsigned char)cell[0],
+			table, out, i % table->column_count, (enum hx_color)(unsigned char)cell[0],
 			cell + 1);
 		cell += 1 + strlen(cell + 1) + 1;
 	}

@@ -37,7 +37,7 @@ void hx_columns_done(struct hx_columns *table);
 
 /* Add the next cell, from left to right and row by row. */
 void hx_columns_bytes(struct hx_columns *table, struct hapax_bytes text);
-void hx_columns_text(struct hx_columns *table, enum hx_colour colour, const char *text);
+void hx_columns_text(struct hx_columns *table, enum hx_color color, const char *text);
 void hx_columns_count(struct hx_columns *table, uint64_t count);
 
 /* Print the rows collected since the last call, with the heading before the first. */

@@ -17,7 +17,7 @@
 #include "cli/frame/report.h"
 #include "cli/print/text.h"
 
-static bool wants_colour(FILE *file)
+static bool wants_color(FILE *file)
 {
 	const char *term = hx_environment("TERM");
 
@@ -28,7 +28,7 @@ static bool wants_colour(FILE *file)
 
 void hx_out_init(struct hx_out *out, FILE *file)
 {
-	*out = (struct hx_out){.file = file, .is_coloured = wants_colour(file)};
+	*out = (struct hx_out){.file = file, .is_colored = wants_color(file)};
 }
 
 static void note_failure(struct hx_out *out)
@@ -85,10 +85,10 @@ void hx_out_escaped(struct hx_out *out, struct hapax_bytes bytes)
 	}
 }
 
-void hx_out_coloured(struct hx_out *out, enum hx_colour colour, const char *text)
+void hx_out_colored(struct hx_out *out, enum hx_color color, const char *text)
 {
-	if (out->is_coloured && colour != HX_COLOUR_NONE)
-		hx_out_printf(out, "\033[%dm%s\033[0m", (int)colour, text);
+	if (out->is_colored && color != HX_COLOR_NONE)
+		hx_out_printf(out, "\033[%dm%s\033[0m", (int)color, text);
 	else
 		hx_out_text(out, text);
 }

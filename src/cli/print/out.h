@@ -15,18 +15,18 @@
 
 #include "wire/json/json_write.h"
 
-enum hx_colour {
-	HX_COLOUR_NONE = 0,
-	HX_COLOUR_RED = 31,
-	HX_COLOUR_GREEN = 32,
-	HX_COLOUR_YELLOW = 33,
-	HX_COLOUR_BLUE = 34,
+enum hx_color {
+	HX_COLOR_NONE = 0,
+	HX_COLOR_RED = 31,
+	HX_COLOR_GREEN = 32,
+	HX_COLOR_YELLOW = 33,
+	HX_COLOR_BLUE = 34,
 };
 
 struct hx_out {
 	FILE *file;
-	bool is_coloured; /* a terminal, and neither NO_COLOR nor TERM=dumb */
-	int os_errno;     /* of the first write that failed, else 0 */
+	bool is_colored; /* a terminal, and neither NO_COLOR nor TERM=dumb */
+	int os_errno;    /* of the first write that failed, else 0 */
 };
 
 void hx_out_init(struct hx_out *out, FILE *file);
@@ -40,7 +40,7 @@ __attribute__((format(printf, 2, 3))) void hx_out_printf(
 void hx_out_escaped(struct hx_out *out, struct hapax_bytes bytes);
 
 /* Write text in color, if colors are on. */
-void hx_out_coloured(struct hx_out *out, enum hx_colour colour, const char *text);
+void hx_out_colored(struct hx_out *out, enum hx_color color, const char *text);
 
 void hx_out_spaces(struct hx_out *out, size_t count);
 

@@ -102,21 +102,21 @@ void hx_outcome_out_text(struct hx_out *out, const struct hapax_op *op, int64_t 
 {
 	switch (op->outcome) {
 	case HAPAX_OUTCOME_REPLAY:
-		hx_out_coloured(out, HX_COLOUR_YELLOW, "duplicate");
+		hx_out_colored(out, HX_COLOR_YELLOW, "duplicate");
 		print_first_seen(out, op->first_seen_ms, now_ms);
 		print_expiry(out, op->expires_ms, now_ms);
 		break;
 	case HAPAX_OUTCOME_IN_PROGRESS:
-		hx_out_coloured(out, HX_COLOUR_BLUE, "in progress");
+		hx_out_colored(out, HX_COLOR_BLUE, "in progress");
 		print_holder(out, op);
 		break;
 	case HAPAX_OUTCOME_MISMATCH:
-		hx_out_coloured(out, HX_COLOUR_RED, "mismatch");
+		hx_out_colored(out, HX_COLOR_RED, "mismatch");
 		print_first_seen(out, op->first_seen_ms, now_ms);
 		hx_out_text(out, " with a different payload");
 		break;
 	case HAPAX_OUTCOME_PARKED:
-		hx_out_coloured(out, HX_COLOUR_YELLOW, "parked");
+		hx_out_colored(out, HX_COLOR_YELLOW, "parked");
 		print_first_seen(out, op->first_seen_ms, now_ms);
 		if (op->record->error.size > 0) {
 			hx_out_text(out, ": ");

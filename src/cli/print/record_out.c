@@ -38,14 +38,14 @@ void hx_record_out_name(
 	hx_json_write_any(json, "scope", hx_record_out_scope(tenant, group, scope));
 }
 
-enum hx_colour hx_record_out_colour(enum hapax_state state)
+enum hx_color hx_record_out_color(enum hapax_state state)
 {
 	switch (state) {
-	case HAPAX_STATE_ABSENT: return HX_COLOUR_NONE;
-	case HAPAX_STATE_CLAIMED: return HX_COLOUR_BLUE;
-	case HAPAX_STATE_DONE: return HX_COLOUR_GREEN;
-	case HAPAX_STATE_FAILED: return HX_COLOUR_RED;
-	case HAPAX_STATE_PARKED: return HX_COLOUR_YELLOW;
+	case HAPAX_STATE_ABSENT: return HX_COLOR_NONE;
+	case HAPAX_STATE_CLAIMED: return HX_COLOR_BLUE;
+	case HAPAX_STATE_DONE: return HX_COLOR_GREEN;
+	case HAPAX_STATE_FAILED: return HX_COLOR_RED;
+	case HAPAX_STATE_PARKED: return HX_COLOR_YELLOW;
 	}
-	return HX_COLOUR_NONE;
+	return HX_COLOR_NONE;
 }

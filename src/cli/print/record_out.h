@@ -22,6 +22,6 @@ void hx_record_out_name(
 	struct hx_json_write *json, struct hapax_bytes tenant, struct hapax_bytes group,
 	struct hapax_bytes key);
 
-enum hx_colour hx_record_out_colour(enum hapax_state state);
+enum hx_color hx_record_out_color(enum hapax_state state);
 
 #endif

@@ -194,7 +194,7 @@ static void gauge(
 	hx_promtext_value(&render->text, NULL, 0, value);
 }
 
-static void labelled(struct render *render, const char *label, const char *name, uint64_t value)
+static void labeled(struct render *render, const char *label, const char *name, uint64_t value)
 {
 	struct hx_promtext_label one = {label, hapax_bytes_from_text(name)};
 
@@ -242,10 +242,10 @@ static void write_store(struct render *render)
 	gauge(render, "hapax_store_stats_age_seconds", "seconds",
 	      "Age of the following store statistics.", render->facts->stats_age_seconds);
 	family(render, HX_PROMTEXT_GAUGE, "hapax_keys", NULL, "Keys in the store, by state.");
-	labelled(render, "state", "claimed", stats->claimed);
-	labelled(render, "state", "done", stats->done);
-	labelled(render, "state", "failed", stats->failed);
-	labelled(render, "state", "parked", stats->parked);
+	labeled(render, "state", "claimed", stats->claimed);
+	labeled(render, "state", "done", stats->done);
+	labeled(render, "state", "failed", stats->failed);
+	labeled(render, "state", "parked", stats->parked);
 	gauge(render, "hapax_expiry_backlog_keys", NULL, "Expired keys that are not deleted yet.",
 	      (double)stats->expired);
 	count(render, "hapax_expired_keys", "Keys deleted because they had expired.", stats->swept);
@@ -297,8 +297,7 @@ static void write_outage(struct render *render)
 	for (int i = 0; i < HAPAX_RECONCILED_COUNT; i++) {
 		/* Records that stay are counted later, once they are settled. */
 		if (i != HAPAX_RECONCILED_LATER)
-			labelled(
-				render, "became", hapax_reconciled_name((enum hapax_reconciled)i),
+			labeled(render, "became", hapax_reconciled_name((enum hapax_reconciled)i),
 				outage->reconciled[i]);
 	}
 }
@@ -362,9 +361,9 @@ static void write_outbox(struct render *render)
 	count(render, "hapax_outbox_batches", "Batches of rows processed.", stats->batches);
 	family(render, HX_PROMTEXT_COUNTER, "hapax_outbox_errors", NULL,
 	       "Failed rows (retry), parked rows (parked), and outages of database or sink.");
-	labelled(render, "reason", "retry", stats->retried);
-	labelled(render, "reason", "parked", stats->parked);
-	labelled(render, "reason", "outage", stats->outages);
+	labeled(render, "reason", "retry", stats->retried);
+	labeled(render, "reason", "parked", stats->parked);
+	labeled(render, "reason", "outage", stats->outages);
 	gauge(render, "hapax_outbox_publish_delay_seconds", "seconds",
 	      "Time from commit to confirmation of the row published last.",
 	      (double)stats->lag_ms / 1e3);
@@ -419,8 +418,8 @@ static void write_daemon(struct render *render)
 		family(render, HX_PROMTEXT_COUNTER, "hapax_trace_dropped_spans", NULL,
 		       "Spans dropped: the queue was full, or the collector did not accept them "
 		       "in time.");
-		labelled(render, "reason", "queue_full", facts->spans_dropped);
-		labelled(render, "reason", "not_taken", facts->spans_failed);
+		labeled(render, "reason", "queue_full", facts->spans_dropped);
+		labeled(render, "reason", "not_taken", facts->spans_failed);
 	}
 	for (size_t i = 0; i < render->metrics->writer_count; i++)
 		lost += atomic_load_explicit(
@@ -475,19 +474,17 @@ static void write_aliases(struct render *render)
 	if (stats != NULL) {
 		family(render, HX_PROMTEXT_GAUGE, "idempotency_cache_size", NULL,
 		       "Keys in the store; same as hapax_keys.");
-		labelled(render, "status", "total", stats->keys);
-		labelled(render, "status", "expired", stats->expired);
+		labeled(render, "status", "total", stats->keys);
+		labeled(render, "status", "expired", stats->expired);
 	}
 	family(render, HX_PROMTEXT_COUNTER, "idempotency_cache_operations", NULL,
 	       "Operations on the store; same as hapax_store_operations.");
-	labelled(
-		render, "operation", "check",
+	labeled(render, "operation", "check",
 		operations(render, HAPAX_OP_CLAIM) + operations(render, HAPAX_OP_CHECK));
-	labelled(render, "operation", "mark", operations(render, HAPAX_OP_COMPLETE));
-	labelled(
-		render, "operation", "remove",
+	labeled(render, "operation", "mark", operations(render, HAPAX_OP_COMPLETE));
+	labeled(render, "operation", "remove",
 		operations(render, HAPAX_OP_RELEASE) + operations(render, HAPAX_OP_FORGET));
-	labelled(render, "operation", "cleanup", stats == NULL ? 0 : stats->sweeps);
+	labeled(render, "operation", "cleanup", stats == NULL ? 0 : stats->sweeps);
 }
 
 enum hapax_status hx_metrics_render(

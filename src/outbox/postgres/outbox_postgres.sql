@@ -178,7 +178,7 @@ BEGIN
 END
 $$;
 
--- What became of rows. A row that the broker has confirmed is sent, whoever holds its partition by now; everything
+-- What became of rows. A row that the broker has confirmed is sent, even if another relay holds its partition by now; everything
 -- else counts only with the partition's token, and once: p_attempts are those that were fetched.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_mark(
 	p_sent bigint[], p_failed bigint[], p_tokens bigint[], p_attempts bigint[], p_parked boolean[], p_errors text[],
@@ -249,7 +249,7 @@ BEGIN
 	UPDATE @@hapax_outbox SET state = 0, held = false, attempts = 0, next_ms = 0
 	WHERE held AND state = 2 AND (p_id IS NULL OR id = p_id) AND (p_key IS NULL OR ordering_key = p_key);
 	GET DIAGNOSTICS v_count = ROW_COUNT;
-	-- Who waited behind them, and behind nobody else.
+	-- Rows that waited behind them, and behind no other row.
 	UPDATE @@hapax_outbox o SET state = 0, held = o.next_ms > @@hapax_outbox_now()
 	WHERE o.held AND o.state = 3 AND NOT EXISTS (
 		SELECT FROM @@hapax_outbox b WHERE b.held AND b.state = 2 AND b.ordering_key = o.ordering_key);

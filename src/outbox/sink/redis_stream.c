@@ -33,7 +33,7 @@ enum {
 	/* Every server accepts this: proto-max-bulk-len is never smaller. */
 	SAFE_SIZE = 1024 * 1024,
 	/* The owner of a slot without a known server. */
-	NOBODY = 255,
+	NO_SERVER = 255,
 	/* Replies are ids, errors, and the answer to CONFIG GET. */
 	REPLY_SIZE_MAX = 64 * 1024,
 	INPUT_SIZE_MAX = 4 * 1024 * 1024,
@@ -45,7 +45,7 @@ enum {
 struct entry {
 	struct hx_outbox_row *row;
 	uint16_t slot;
-	uint8_t asked; /* the server of an ASK redirect, for one try; or NOBODY */
+	uint8_t asked; /* the server of an ASK redirect, for one try; or NO_SERVER */
 	bool is_due;   /* to be sent */
 };
 
@@ -218,10 +218,10 @@ static void forget_slots(struct redis_sink *sink, uint8_t number)
 	assert(number < sink->server_count);
 	for (size_t i = 0; i < HX_REDIS_SLOTS; i++)
 		if (sink->owners[i] == number)
-			sink->owners[i] = NOBODY;
+			sink->owners[i] = NO_SERVER;
 }
 
-/* Free the entry of an idle server that is not in the URL; NOBODY: none. */
+/* Free the entry of an idle server that is not in the URL; NO_SERVER: none. */
 static uint8_t vacate(struct redis_sink *sink)
 {
 	for (size_t i = sink->target.place.endpoint_count; i < sink->server_count; i++) {
@@ -235,10 +235,10 @@ static uint8_t vacate(struct redis_sink *sink)
 		end_server(server);
 		return (uint8_t)i;
 	}
-	return NOBODY;
+	return NO_SERVER;
 }
 
-/* An entry for another server; NOBODY: no memory, or too many. */
+/* An entry for another server; NO_SERVER: no memory, or too many. */
 static uint8_t make_server(struct redis_sink *sink)
 {
 	assert(sink->server_count <= SERVERS_MAX);
@@ -246,11 +246,11 @@ static uint8_t make_server(struct redis_sink *sink)
 		return vacate(sink);
 	sink->servers[sink->server_count] = hx_alloc_zero(1, sizeof(struct server));
 	if (sink->servers[sink->server_count] == NULL)
-		return NOBODY;
+		return NO_SERVER;
 	return (uint8_t)sink->server_count++;
 }
 
-/* The number of the server at endpoint; adds it if new. NOBODY: no memory, or too many. */
+/* The number of the server at endpoint; adds it if new. NO_SERVER: no memory, or too many. */
 static uint8_t server_at(struct redis_sink *sink, const struct hx_endpoint *endpoint)
 {
 	const struct hx_redis_connection_options options = {
@@ -272,8 +272,8 @@ static uint8_t server_at(struct redis_sink *sink, const struct hx_endpoint *endp
 			return (uint8_t)i;
 	}
 	number = make_server(sink);
-	if (number == NOBODY)
-		return NOBODY;
+	if (number == NO_SERVER)
+		return NO_SERVER;
 	assert(number < sink->server_count);
 	server = sink->servers[number];
 	memset(server, 0, sizeof(*server));
@@ -281,7 +281,7 @@ static uint8_t server_at(struct redis_sink *sink, const struct hx_endpoint *endp
 	if (hx_redis_connection_init(&server->connection, &options, server) != HAPAX_OK) {
 		/* Leave the entry unnamed, for another server. */
 		server->endpoint = (struct hx_endpoint){0};
-		return NOBODY;
+		return NO_SERVER;
 	}
 	server->sink = sink;
 	return number;
@@ -339,7 +339,7 @@ static bool open_server(struct redis_sink *sink, uint8_t number, int64_t deadlin
 	return false;
 }
 
-/* Any server that can be reached, whatever its slots. NOBODY: none. */
+/* Any server that can be reached, whatever its slots. NO_SERVER: none. */
 static uint8_t any_server(struct redis_sink *sink, int64_t deadline_ns)
 {
 	for (size_t i = 0; i < sink->server_count; i++) {
@@ -349,7 +349,7 @@ static uint8_t any_server(struct redis_sink *sink, int64_t deadline_ns)
 			return number;
 		sink->next++;
 	}
-	return NOBODY;
+	return NO_SERVER;
 }
 
 /* ------------------------------------------------------------------ replies */
@@ -366,7 +366,7 @@ static uint8_t redirected_to(struct server *server, struct hapax_bytes text)
 	if (colon == NULL ||
 	    !hx_resp_parse_integer(hx_bytes(colon + 1, (size_t)(end - colon - 1)), &port) ||
 	    port <= 0 || port > UINT16_MAX || colon - space > HX_HOST_SIZE_MAX)
-		return NOBODY;
+		return NO_SERVER;
 	endpoint.port = (uint16_t)port;
 	(void)snprintf(
 		endpoint.host, sizeof(endpoint.host), "%.*s", (int)(colon - space - 1), space + 1);
@@ -380,7 +380,7 @@ static void redirect(struct server *server, struct entry *entry, struct hapax_by
 	struct redis_sink *sink = server->sink;
 	bool is_asked = ((const char *)text.data)[0] == 'A';
 	struct hapax_error why;
-	uint8_t number = NOBODY;
+	uint8_t number = NO_SERVER;
 
 	if (sink->target.place.is_cluster)
 		number = redirected_to(server, text);
@@ -389,7 +389,7 @@ static void redirect(struct server *server, struct entry *entry, struct hapax_by
 			&why, HAPAX_ERR_UNAVAILABLE, 0,
 			"the server is part of a Redis Cluster; use redis+cluster:// instead of "
 			"redis://");
-	if (number == NOBODY) {
+	if (number == NO_SERVER) {
 		if (sink->target.place.is_cluster)
 			(void)hx_error_set(
 				&why, HAPAX_ERR_UNAVAILABLE, 0,
@@ -519,7 +519,7 @@ static bool write_entry(struct redis_sink *sink, struct server *server, struct e
 	assert(server->sent + 2 <= HX_COUNT(server->entries));
 	assert(entry->row->outcome == HX_OUTBOX_UNDECIDED);
 	assert(!entry->is_due);
-	if (entry->asked != NOBODY) {
+	if (entry->asked != NO_SERVER) {
 		status = hx_connection_write(connection, asking, sizeof(asking) - 1);
 		server->entries[server->sent++] = NULL;
 	}
@@ -531,7 +531,7 @@ static bool write_entry(struct redis_sink *sink, struct server *server, struct e
 		status = hx_connection_write(connection, "\r\n", 2);
 	server->entries[server->sent++] = entry;
 	entry->row->is_awaited = status == HAPAX_OK;
-	entry->asked = NOBODY;
+	entry->asked = NO_SERVER;
 	return status == HAPAX_OK;
 }
 
@@ -565,17 +565,17 @@ static void send_risky(
 /* Send a row to its server. A row that cannot be sent stays undecided, or is refused. */
 static void send_entry(struct redis_sink *sink, struct entry *entry, int64_t deadline_ns)
 {
-	uint8_t number = entry->asked != NOBODY ? entry->asked : sink->owners[entry->slot];
+	uint8_t number = entry->asked != NO_SERVER ? entry->asked : sink->owners[entry->slot];
 	struct hx_outbox_row *row = entry->row;
 	struct server *server;
 
 	assert(entry->is_due);
 	assert(row->outcome == HX_OUTBOX_UNDECIDED);
-	assert(number == NOBODY || number < sink->server_count);
+	assert(number == NO_SERVER || number < sink->server_count);
 	entry->is_due = false;
-	if (number == NOBODY || !open_server(sink, number, deadline_ns))
+	if (number == NO_SERVER || !open_server(sink, number, deadline_ns))
 		number = any_server(sink, deadline_ns);
-	if (number == NOBODY)
+	if (number == NO_SERVER)
 		return;
 	server = sink->servers[number];
 	assert(is_open(server));
@@ -635,7 +635,7 @@ static void begin_publish(struct redis_sink *sink, struct hx_outbox_row **rows, 
 				? (uint16_t)hx_redis_slot(
 					  hx_redis_entry_stream(&sink->target, rows[i]))
 				: 0,
-			.asked = NOBODY,
+			.asked = NO_SERVER,
 			.is_due = true,
 		};
 }
@@ -701,9 +701,9 @@ static enum hapax_status make_servers(struct redis_sink *sink, struct hapax_erro
 {
 	const struct hx_redis_place *place = &sink->target.place;
 
-	memset(sink->owners, place->is_cluster ? NOBODY : 0, sizeof(sink->owners));
+	memset(sink->owners, place->is_cluster ? NO_SERVER : 0, sizeof(sink->owners));
 	for (size_t i = 0; i < place->endpoint_count; i++)
-		if (server_at(sink, &place->endpoints[i]) == NOBODY)
+		if (server_at(sink, &place->endpoints[i]) == NO_SERVER)
 			return hx_error_set(
 				err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a sink");
 	redis_stream_assert(sink);
@@ -744,7 +744,7 @@ static enum hapax_status sink_connect(struct hx_sink *base, struct hapax_error *
 
 	hx_reactor_turn(&sink->reactor, 0);
 	begin_publish(sink, NULL, 0);
-	if (any_server(sink, INT64_MAX) != NOBODY)
+	if (any_server(sink, INT64_MAX) != NO_SERVER)
 		return HAPAX_OK;
 	if (err != NULL)
 		*err = sink->away;

@@ -157,7 +157,7 @@ static void index_assert_idle(struct hx_index *index)
 	for (uint32_t i = 0; i < index->shard_count; i++) {
 		struct hx_shard *shard = &index->shards[i];
 
-		/* Whoever holds it would use the index after its end. */
+		/* Its holder would use the index after its end. */
 		assert(!hx_shard_is_locked(shard));
 		keys += shard->table.slot_count;
 	}
@@ -330,7 +330,7 @@ enum hapax_status hx_index_admit(
 		return HAPAX_OK;
 	assert(admission->shard >= index->shards);
 	assert(admission->shard < index->shards + index->shard_count);
-	/* A record that replaces another one is no new key. */
+	/* A record that replaces another one is not a new key. */
 	assert(admission->place == 0 || admission->keys == 0);
 	/* Count first: two concurrent callers must not both get the last place. */
 	keys = admission->keys +

@@ -41,7 +41,7 @@ static bool stage_mark(
 	if (mark.profile_id == HX_PROFILE_NONE ||
 	    hx_profile_get(shard->profiles, mark.profile_id)->ttl_ms != record->ttl_ms)
 		return false;
-	/* The short form has no room for these: a record that has one is no mark. */
+	/* The short form has no room for these: a record that has one is not a mark. */
 	assert(record->owner.size == 0);
 	assert(record->lease_ends_ms == 0);
 	assert(record->result.body.size == 0);

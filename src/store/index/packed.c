@@ -66,7 +66,7 @@ static void head_set(unsigned char *at, uint16_t bits)
 static void head_clear(unsigned char *at, uint16_t bits)
 {
 	assert(((uintptr_t)at & 1) == 0);
-	/* Dead is for ever: the index may point at another record by now. */
+	/* A dead record stays dead: the index may point at another record by now. */
 	assert((bits & ~(HX_HEAD_FRESH | HX_HEAD_HIT)) == 0);
 	atomic_fetch_and_explicit(
 		(_Atomic uint16_t *)(void *)at, (uint16_t)~bits, memory_order_relaxed);

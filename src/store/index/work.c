@@ -231,7 +231,7 @@ static void leave_out_all(struct hapax_record *next)
 static void admit_end(
 	struct hx_work *work, const struct hx_work_context *context, struct hx_admission *admission)
 {
-	/* It replaces the claim, so that there is no key to count out if it is cancelled. */
+	/* It replaces the claim, so that there is no key to count out if it is canceled. */
 	assert(admission->keys == 0);
 	assert(work->place != 0);
 	if (hx_index_admit(context->index, admission, context->rules.now_ms) == HAPAX_OK)
@@ -404,7 +404,7 @@ void hx_work_skip(struct hx_work *work, const struct hx_work_context *context)
 {
 	enum hapax_status status;
 
-	/* Cancelled, or never staged: a staged record would stay for ever. */
+	/* Canceled, or never staged: a staged record would stay forever. */
 	assert(work->staged == 0);
 	assert(!work->is_admitted);
 	work->transition.effect = HX_EFFECT_NONE;

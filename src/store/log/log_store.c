@@ -276,7 +276,7 @@ static enum hapax_status create(struct hx_log *log, struct hapax_error *err)
 	 */
 	if (file->created_ms > 0 && file->created_ms < (int64_t)(HX_TOKEN_MAX / 2000))
 		file->token_floor = (uint64_t)file->created_ms * 1000;
-	/* The owner of LOCK, and nobody else, makes STORE. */
+	/* Only the owner of LOCK makes STORE. */
 	assert(log->directory.lock_file >= 0);
 	assert(file->token_floor <= HX_TOKEN_MAX / 2);
 	return hx_log_directory_write(&log->directory, err);

@@ -114,7 +114,7 @@ DECLARE
 	a @@hapax_answer;
 	v_now bigint := @@hapax_now();
 BEGIN
-	-- In one expression: PL/pgSQL prepares each of them anew in every transaction.
+	-- In one expression: PL/pgSQL prepares each of them again in every transaction.
 	token := @@hapax_insert(@@hapax_tenant(p_tenant), convert_to(p_group, 'UTF8'), convert_to(p_key, 'UTF8'), true,
 		p_fingerprint, uuid_send(coalesce(p_attempt_id, gen_random_uuid())),
 		substring(convert_to(p_owner, 'UTF8') FOR 128), CASE p_on_lapse WHEN 'park' THEN 1 WHEN 'retry' THEN 0 END,

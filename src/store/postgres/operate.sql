@@ -1,10 +1,10 @@
 -- operate.sql - the rules, in the server: one call is one transaction and one round trip. They are those of
 -- src/record/transition.c; the conformance suite holds the two against each other.
 --
--- (1) A claim is an INSERT that may conflict: whoever comes second waits for the first one's commit.
+-- (1) A claim is an INSERT that may conflict: the second caller waits for the first one's commit.
 -- (2) A token is taken while the record is held.
 -- (3) What changes nothing locks nothing, so that duplicates are read without a commit that must be synced.
--- (4) The end of a claim is told only if somebody waits for it, and by its token alone: that says nothing about
+-- (4) The end of a claim is announced only if a caller waits for it, and by its token alone: that says nothing about
 --     keys to other tenants, who hear it too.
 
 CREATE OR REPLACE FUNCTION @@hapax_now() RETURNS bigint LANGUAGE sql VOLATILE
@@ -61,7 +61,7 @@ $$;
 CREATE OR REPLACE FUNCTION @@hapax_tell(p_token bigint) RETURNS void LANGUAGE sql
 RETURN pg_notify(@@hapax_channel(), p_token::text);
 
--- Have the end of a claim told. False: it has ended, or somebody is at it; nobody is waited for.
+-- Request a notice of the end of a claim. False: it has ended, or its row is locked; this never waits.
 CREATE OR REPLACE FUNCTION @@hapax_await(p_tenant bytea, p_group bytea, p_key bytea, p_token bigint) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -124,7 +124,7 @@ BEGIN
 END
 $$;
 
--- Write nxt in place of old, which is held, or as a new row. False: somebody else has just made that row.
+-- Write nxt in place of old, which is held, or as a new row. False: another transaction has just made that row.
 CREATE OR REPLACE FUNCTION @@hapax_put(old @@hapax_record, nxt @@hapax_record) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -275,7 +275,7 @@ BEGIN
 END
 $$;
 
--- And the completion of a claim with a small result, when nobody wants to see the record. NULL: it is no such thing.
+-- And the completion of a claim with a small result, when the caller does not want the record. NULL: it is a different operation.
 CREATE OR REPLACE FUNCTION @@hapax_end(o @@hapax_op, p_now bigint) RETURNS @@hapax_answer
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -574,7 +574,7 @@ BEGIN
 				END IF;
 				IF o.flags & 1 <> 0 THEN
 					a := @@hapax_show(a, old, false);
-					-- Somebody has just taken the result away: look again, and hold the record.
+					-- Another transaction has just removed the result: look again, and lock the record.
 					IF old.result_apart AND a.outcome <> 4 AND NOT v_locks AND a.headers IS NULL
 						AND a.body IS NULL THEN
 						v_locks := true;
@@ -633,7 +633,7 @@ BEGIN
 			nxt.token := @@hapax_token_next(v_now);
 		END IF;
 		IF NOT @@hapax_put(old, nxt) THEN
-			v_locks := true; -- somebody was faster
+			v_locks := true; -- another caller was faster
 			CONTINUE;
 		END IF;
 		-- As in hapax_insert(): the insert may have waited.
@@ -853,7 +853,7 @@ END
 $$;
 
 -- The two of a run in the caller's transaction, without arrays and without a savepoint: what fails here fails
--- the savepoint around it (postgres_savepoint.h). Both have few expressions, because PL/pgSQL prepares each of them anew in every
+-- the savepoint around it (postgres_savepoint.h). Both have few expressions, because PL/pgSQL prepares each of them again in every
 -- transaction, and answer in a few bytes: a row of all columns of an answer costs as much as the INSERT.
 --
 -- First the claim of a new key: its token and its time; NULL: it is not new, too many are parked, there is no room. Then

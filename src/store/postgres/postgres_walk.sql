@@ -1,7 +1,7 @@
 -- postgres_walk.sql - what is asked of the ledger as a whole, in bounded pieces.
 
 -- The months that results of the next time fall into, and those that are over. For the tables' owner alone. If
--- somebody is in the way it is left for the next time: who waits for a lock holds up all who come behind.
+-- another session holds a lock, this is left for the next time: waiting for a lock would block all later sessions.
 CREATE OR REPLACE FUNCTION @@hapax_months(p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	v_first timestamp := date_trunc('month', to_timestamp(p_now / 1000.0) AT TIME ZONE 'UTC');
@@ -40,8 +40,8 @@ BEGIN
 END
 $$;
 
--- A piece of housekeeping: remove what has expired, settle claims that nobody took up. Whoever is held is left
--- for the next time. One at a time: looked is NULL when another session is at it.
+-- A piece of housekeeping: remove what has expired, settle claims that were not taken over. A locked row is
+-- left for the next time. One sweep at a time: looked is NULL while another session sweeps.
 CREATE OR REPLACE FUNCTION @@hapax_sweep(p_now bigint, p_limit bigint, OUT looked bigint, OUT removed bigint,
 	OUT lapsed bigint) LANGUAGE plpgsql AS $$
 DECLARE
@@ -67,7 +67,7 @@ BEGIN
 		nxt := r;
 		nxt.changed := v_now;
 		nxt.lease_ends := 0;
-		nxt.error := 'the lease lapsed and nobody tried again'::bytea;
+		nxt.error := 'the lease lapsed and no run followed'::bytea;
 		IF r.on_lapse = 1 THEN
 			nxt.state := 4;
 			nxt.bucket := NULL;

@@ -1,7 +1,7 @@
 -- schema.sql - the ledger's tables, version 1. "@@" stands for the ledger's schema and a dot.
 --
 -- Names, keys and texts are bytea: a key is any bytes. States and kinds are numbered as in
--- include/hapax/record.h. Times are milliseconds since 1970; NULL is never, for ever, none.
+-- include/hapax/record.h. Times are milliseconds since 1970; NULL is never, forever, none.
 --
 -- (1) hapax_record is narrow and has one unique index. Results of more than 512 bytes lie in hapax_result.
 -- (2) `bucket` is when the sweep begins to look at a record, in steps of five minutes: at its expiry, or for
@@ -62,7 +62,7 @@ CREATE TABLE @@hapax_result (
 	PRIMARY KEY (tenant, grp, key, token, expires)
 ) PARTITION BY RANGE (expires);
 
--- What has no month of its own: kept for ever, or further ahead than months were made for.
+-- What has no month of its own: kept forever, or further ahead than months were made for.
 CREATE TABLE @@hapax_result_rest PARTITION OF @@hapax_result DEFAULT;
 CREATE INDEX hapax_result_rest_expires ON @@hapax_result_rest (expires);
 

@@ -7,7 +7,7 @@
 -- ARGV[1] the time in ms, or '' for the server's own; ARGV[2] the prefix of all names
 --
 -- A record is the hash <prefix>:<tenant>/<group>:<key>. An empty field is as none: no ttl
--- is for ever, no expires is never, no lapse is retry, no class is ok, no kind is none.
+-- is forever, no expires is never, no lapse is retry, no class is ok, no kind is none.
 --
 -- (1) Everything is read and decided before the first write.
 -- (2) `now` never goes back: what was written last is kept in meta.
@@ -81,7 +81,7 @@ local function is_lapsed(record)
 	return record.state == 'claimed' and tonumber(record.lease) <= now
 end
 
--- The end of a span that begins now; for ever has no end.
+-- The end of a span that begins now; forever has no end.
 local function after(span)
 	if span == '' then
 		return ''
@@ -208,7 +208,7 @@ local function write_though_full()
 	call('ZREM', KEYS[2], '')
 end
 
--- Remove what has expired, give up claims that lapsed and that nobody took: looked, removed, lapsed.
+-- Remove what has expired, settle claims that lapsed and were not taken over: looked, removed, lapsed.
 local function sweep(limit)
 	local members = call('ZRANGEBYSCORE', KEYS[2], '-inf', text(now), 'LIMIT', 0, limit)
 	local removed, lapsed = 0, 0
@@ -218,7 +218,7 @@ local function sweep(limit)
 	for _, member in ipairs(members) do
 		local old = load(name_of(member))
 		if not old or not is_valid(old) then
-			-- Somebody else removed it or wrote over it: it is none of ours any more.
+			-- Another client removed it or wrote over it: it is no longer a record.
 			call('ZREM', KEYS[2], member)
 			call('ZREM', KEYS[3], member)
 		elseif is_expired(old) then
@@ -227,7 +227,7 @@ local function sweep(limit)
 		elseif old.state == 'claimed' and tonumber(due_of(old) or now + 1) <= now then
 			local next = copy(old)
 			local enter = old.lapse == 'park' and enter_parked or enter_failed
-			enter(next, 'the lease lapsed and nobody tried again')
+			enter(next, 'the lease lapsed and no run followed')
 			put(member, old, next, nil)
 			lapsed = lapsed + 1
 		else

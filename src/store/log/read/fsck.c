@@ -235,7 +235,7 @@ static enum hapax_status exchange(
 	int failed = io->ops->exchange(io->context, directory->path, repaired);
 	bool is_split = failed == -EINVAL || failed == -ENOSYS;
 
-	/* Nobody opens the damaged store meanwhile. */
+	/* No other process opens the damaged store meanwhile. */
 	assert(directory->lock_file >= 0);
 	assert(fsck->damaged_path[0] != '\0');
 	if (is_split)

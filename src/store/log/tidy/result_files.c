@@ -65,7 +65,7 @@ static void files_assert(const struct hx_log_result_files *result_files)
 static void remove_file(
 	const struct hx_log_result_files *result_files, const struct hx_log_result_file *slot)
 {
-	/* The manifest does not name it, and nobody can find it any more. */
+	/* The manifest does not name it, and no reader can find it any more. */
 	assert(slot->state == HX_LOG_RESULT_FILE_LEFT || slot->state == HX_LOG_RESULT_FILE_UNUSED);
 	if (!hx_log_directory_is_gone(result_files->directory))
 		(void)hx_log_segment_remove(result_files->directory, slot->kind, slot->id, "");
@@ -125,7 +125,7 @@ uint16_t hx_log_result_files_add(
 			.id = id, .kind = kind, .state = HX_LOG_RESULT_FILE_KEPT};
 	files_assert(result_files);
 	assert(number < HX_ELSEWHERE_FILES);
-	/* Nobody points at the file that had the number before. */
+	/* No record points at the file that had the number before. */
 	assert(number == 0 || !hx_elsewhere_is_used(&result_files->users, (uint16_t)number));
 	hx_mutex_unlock(&result_files->mutex);
 	return (uint16_t)number;

@@ -745,7 +745,7 @@ void hx_log_writer_done(struct hx_log_writer *writer)
 {
 	if (writer->directory == NULL)
 		return;
-	/* Nobody makes a segment that nobody would close. */
+	/* No thread makes a segment that would stay open. */
 	assert(!writer->spare_is_made);
 	assert(has_spare(writer) == (writer->spare.file >= 0));
 	hx_log_segment_close(&writer->active);
