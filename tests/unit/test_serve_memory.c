@@ -72,12 +72,12 @@ static unsigned open_listener(void)
 	return ntohs(address.sin_port);
 }
 
-static int connect_to_gateway(void)
+static int connect_to(const char *name)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/gateway", all.dir.path);
+	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/%s", all.dir.path, name);
 	if (fd >= 0 && connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
 		return fd;
 	close(fd);
@@ -133,7 +133,7 @@ static void serve_upstream(void *arg)
 /* The status of the reply; 0: the connection was closed without one. */
 static unsigned post(size_t size)
 {
-	int fd = connect_to_gateway();
+	int fd = connect_to("gateway");
 	size_t got = 0;
 	size_t sent = 0;
 	ssize_t count;
@@ -210,6 +210,8 @@ static void run_daemon(void *arg)
 
 static int start(void **state)
 {
+	static const char probe[] =
+		"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
 	sigset_t signals;
 	int fd;
 
@@ -221,20 +223,24 @@ static int start(void **state)
 	temp_dir_init(&all.dir);
 	(void)snprintf(
 		all.config, sizeof(all.config),
-		"loops: 1\nlisten: {gateway: 'unix:%s/gateway', admin: 'off'}\n"
+		"loops: 1\nlisten: {gateway: 'unix:%s/gateway', admin: 'unix:%s/admin'}\n"
 		"store: {url: 'memory:'}\nupstream: {url: 'http://127.0.0.1:%u'}\n"
 		"log: {level: error}\nhttp: {max_requests_per_tenant: 1000}\n",
-		all.dir.path, open_listener());
+		all.dir.path, all.dir.path, open_listener());
 	all.config_bytes = hapax_bytes_from_text(all.config);
 	all.source.text = &all.config_bytes;
 	assert_int_equal(
 		hx_thread_start(&all.upstream, serve_upstream, NULL, "upstream", NULL), HAPAX_OK);
 	assert_int_equal(hx_thread_start(&all.daemon, run_daemon, NULL, "daemon", NULL), HAPAX_OK);
-	while ((fd = connect_to_gateway()) < 0) {
+	while ((fd = connect_to("admin")) < 0) {
 		if (all.end == HX_SERVE_FAILED)
 			fail_msg("%s", all.err.message);
 		hx_thread_yield();
 	}
+	/* The control loop answers once the start is over, so that no allocation of it fails. */
+	assert_int_equal(write(fd, probe, sizeof(probe) - 1), sizeof(probe) - 1);
+	while (read(fd, all.reply, sizeof(all.reply)) > 0)
+		;
 	close(fd);
 	return 0;
 }
