@@ -394,7 +394,7 @@ def test_term_finishes_what_runs_and_gives_back_the_rest(cli):
 def test_a_late_command_is_stopped_and_that_is_ambiguous(cli):
     with Kafka({"orders": 1, "orders.dead": 1}) as kafka:
         kafka.produce("orders", numbers(1))
-        arguments = ["--exec", "sleep 600", "--timeout", "200ms", "--attempts", "2", "--backoff", "5ms"]
+        arguments = ["--exec", "sleep 600", "--timeout", "1s", "--attempts", "2", "--backoff", "5ms"]
         consume = Consume(cli, "--from", kafka.url("orders"), *arguments)
         consume.until_acknowledged(1)
         figures = consume.stop()
