@@ -41,7 +41,7 @@ enum {
 
 static struct {
 	struct temp_dir dir;
-	char config[512];
+	char config[1024];
 	struct hapax_bytes config_bytes;
 	struct hx_config_source source;
 	struct hx_thread daemon;
