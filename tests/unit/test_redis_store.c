@@ -86,25 +86,46 @@ static int tear_down(void **state)
 	return 0;
 }
 
-/* Say something to the server that is none of our business otherwise; true: no error. */
-static bool say(const char *command)
+/*
+ * Say something to the server that is none of our business otherwise, a command a line; true: no
+ * error. It waits for every reply, since the server may drop a connection whose peer is gone with the
+ * rest of its commands.
+ */
+static bool say(const char *commands)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	char reply[64] = "";
+	char text[300];
+	char reply[256] = "";
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-	size_t size = strlen(command);
-	ssize_t count;
+	size_t size = (size_t)snprintf(text, sizeof(text), "%s\r\n", commands);
+	size_t count = 0;
+	size_t awaited = 0;
+	bool is_error = false;
 
+	assert_true(size < sizeof(text));
 	(void)snprintf(
 		address.sun_path, sizeof(address.sun_path), "%s", getenv("HAPAX_TEST_REDIS"));
 	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(write(fd, command, size), size);
-	assert_int_equal(write(fd, "\r\n", 2), 2);
-	count = read(fd, reply, sizeof(reply) - 1);
+	assert_int_equal(write(fd, text, size), size);
+	for (const char *line = text; (line = strchr(line, '\n')) != NULL; line++)
+		awaited++;
+	for (const char *line = reply; awaited > 0;) {
+		ssize_t part = read(fd, reply + count, sizeof(reply) - 1 - count);
+		const char *end;
+
+		if (part <= 0)
+			break;
+		count += (size_t)part;
+		reply[count] = '\0';
+		for (; awaited > 0 && (end = strchr(line, '\n')) != NULL; line = end + 1) {
+			awaited--;
+			if (*line == '-')
+				printf("# %s: %.*s\n", commands, (int)strcspn(line, "\r"), line);
+			is_error |= *line == '-';
+		}
+	}
 	close(fd);
-	if (reply[0] == '-')
-		printf("# %s: %.*s\n", command, (int)strcspn(reply, "\r"), reply);
-	return count > 0 && reply[0] != '-';
+	return awaited == 0 && !is_error;
 }
 
 /* ---------------------------------------------------------------- the network fails */
