@@ -56,12 +56,19 @@ enum { SCHEMES = HX_COUNT(schemes) };
 #define KNOWN_SQLITE ""
 #endif
 #if HX_HAVE_POSTGRES
-#define KNOWN_POSTGRES ", postgres://HOST/DATABASE"
+#define KNOWN_POSTGRES ", postgres://HOST/DB"
 #else
 #define KNOWN_POSTGRES ""
 #endif
 static const char known[] =
-	"memory:, file:DIR" KNOWN_SQLITE ", redis://HOST" KNOWN_POSTGRES ", http://HOST";
+	"memory:, file:DIR" KNOWN_SQLITE KNOWN_POSTGRES ", redis://HOST, rediss://HOST, "
+	"redis+unix:PATH, redis+cluster://HOST, rediss+cluster://HOST, http://HOST, https://HOST "
+	"or http+unix:PATH";
+enum { SHOWN_MAX = 32 }; /* bytes of a URL in a message that lists the known ones */
+_Static_assert(
+	sizeof("unknown store scheme ''; use ") + SHOWN_MAX + sizeof(known) <=
+		HAPAX_ERROR_MESSAGE_SIZE,
+	"the list fits into the message");
 
 /* The index of url's scheme, or SCHEMES with err set. */
 static size_t find_scheme(const char *url, struct hapax_error *err)
@@ -76,11 +83,12 @@ static size_t find_scheme(const char *url, struct hapax_error *err)
 	if (colon == NULL)
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0, "invalid store URL '%.*s'; use %s",
-			(int)(strcspn(url, "@?") < 64 ? strcspn(url, "@?") : 64), url, known);
+			(int)(strcspn(url, "@?") < SHOWN_MAX ? strcspn(url, "@?") : SHOWN_MAX), url,
+			known);
 	else
 		(void)hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0, "unknown store scheme '%.*s'; use %s",
-			(int)(colon - url < 32 ? colon - url : 32), url, known);
+			(int)(colon - url < SHOWN_MAX ? colon - url : SHOWN_MAX), url, known);
 	return SCHEMES;
 }
 

@@ -7,8 +7,8 @@ import resource
 import shutil
 import subprocess
 
-from harness import COMMANDS, DAEMONS, MAKERS, OPERANDS, PROGRAM, STORE_COMMANDS, Skip, expect, expect_in, plain_user
-from harness import is_sanitized, proof, public_program, scaled
+from harness import COMMANDS, DAEMONS, MAKERS, OPERANDS, PROGRAM, ROOT, STORE_COMMANDS, Skip, expect, expect_in, plain_user
+from harness import expect_match, is_sanitized, proof, public_program, scaled
 
 KEY_COMMANDS = list(OPERANDS)
 
@@ -120,6 +120,18 @@ def test_store_urls(cli):
         cli.run(*arguments, "--store", "", code=69).says("invalid store URL")
         cli.run(*arguments, "--store", "sqlite:" + "x" * 9000, code=64).says("the limit is 4111 bytes")
     expect(sorted(path.name for path in cli.folder.iterdir()), ["home"])
+
+
+def test_help_names_every_kind_of_store(cli):
+    known = cli.run("check", "k", "--store", "etcd:", code=69).err.split("; use ")[1].split("\n")[0]
+    schemes = [url.partition(":")[0] + ":" for url in known.replace(" or ", ", ").split(", ")]
+    expect(len(schemes), 12)
+    texts = [cli.run("--help").out, cli.run("help", "serve").out]
+    texts += [cli.run("completion", shell).out for shell in ("zsh", "fish")]
+    texts.append((ROOT / "man/hapax.1").read_text(encoding="utf-8"))
+    for scheme in schemes:
+        for text in texts:
+            expect_match(rf"(?<![a-z+]){re.escape(scheme)}", text, scheme)
 
 
 def test_files_that_are_no_store(cli):

@@ -16,6 +16,7 @@
 #include "cli/frame/command.h"
 #include "cli/frame/environment.h"
 #include "cli/frame/report.h"
+#include "cli/frame/settings.h"
 #include "config/config.h"
 #include "serve/daemon/serve.h"
 
@@ -36,7 +37,7 @@ static const struct hx_option options[] = {
 	{OPTION_CONFIG, "config", 'c', HX_OPTION_TEXT, "FILE",
 	 "configuration file, in YAML; HUP reloads it", NULL},
 	{OPTION_STORE, "store", 0, HX_OPTION_TEXT, "URL",
-	 "store of the records (default: file: in the state directory)", NULL},
+	 HX_STORE_URLS "\n(default: file: in the state directory)", NULL},
 	{OPTION_GATEWAY, "gateway", 0, HX_OPTION_TEXT, "ADDR",
 	 "listener for events; off disables it (default: 127.0.0.1:8080)", NULL},
 	{OPTION_PROXY, "proxy", 0, HX_OPTION_TEXT, "ADDR",

@@ -30,12 +30,9 @@ static const char *const formats[] = {"text", "json", NULL};
 
 const struct hx_option hx_common_options[] = {
 	{HX_OPTION_STORE, "store", 0, HX_OPTION_TEXT, "URL",
-	 "sqlite:FILE, file:DIR, redis://HOST, postgres://HOST/DB,\n"
-	 "redis+cluster://HOST, http://HOST:8099 or memory:\n"
-	 "(default: sqlite:$XDG_STATE_HOME/hapax/hapax.db)",
-	 NULL},
+	 HX_STORE_URLS "\n(default: sqlite:$XDG_STATE_HOME/hapax/hapax.db)", NULL},
 	{HX_OPTION_SERVER, "server", 0, HX_OPTION_TEXT, "URL",
-	 "use the store of a daemon: http://HOST:8099", NULL},
+	 "use the store of a daemon: http://HOST:8099,\nhttps://HOST or http+unix:PATH", NULL},
 	{HX_OPTION_AUTH_FILE, "auth-file", 0, HX_OPTION_TEXT, "FILE",
 	 "read the API token for --server from FILE", NULL},
 	{HX_OPTION_SCOPE, "scope", 0, HX_OPTION_TEXT, "TENANT/GROUP",

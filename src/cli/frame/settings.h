@@ -26,6 +26,13 @@ enum hx_common_option {
 	HX_OPTION_OUTPUT,
 };
 
+/* Every URL that hapax_store_open() takes, for the help of --store. */
+#define HX_STORE_URLS                                           \
+	"sqlite:FILE, file:DIR, memory:, postgres://HOST/DB,\n" \
+	"redis://HOST, rediss://HOST, redis+unix:PATH,\n"       \
+	"redis+cluster://HOST, rediss+cluster://HOST,\n"        \
+	"http://HOST:8099, https://HOST or http+unix:PATH"
+
 extern const struct hx_option hx_common_options[];
 
 enum hx_format { HX_FORMAT_TEXT, HX_FORMAT_JSON };

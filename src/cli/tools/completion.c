@@ -44,11 +44,13 @@ static void write_choices(struct hx_out *out, const struct hx_option *option)
 		hx_out_printf(out, "%s%s", i > 0 ? " " : "", option->choices[i]);
 }
 
-/* Write the first line of text in single quotes; characters in special get a backslash. */
+/* Write text on one line, for single quotes; characters in special get a backslash. */
 static void write_quoted(struct hx_out *out, const char *text, const char *special)
 {
-	for (; *text != '\0' && *text != '\n'; text++) {
-		if (*text == '\'')
+	for (; *text != '\0'; text++) {
+		if (*text == '\n')
+			hx_out_text(out, " ");
+		else if (*text == '\'')
 			hx_out_text(out, "'\\''");
 		else if (strchr(special, *text) != NULL)
 			hx_out_printf(out, "\\%c", *text);
