@@ -2,10 +2,9 @@
 /*
  * error.h - failures in a form that a program can branch on.
  *
- * Every fallible call returns enum hapax_status and takes struct hapax_error *err
- * last; err may be NULL. It lives on the caller's stack and is written only on
- * failure. Outcomes such as "already done" or "in progress" are not errors: they
- * come with HAPAX_OK.
+ * Every fallible call returns enum hapax_status and takes struct hapax_error *err last; err may be
+ * NULL. The caller owns it, and it is written only on failure. Outcomes such as "already done" or
+ * "in progress" are not errors: they come with HAPAX_OK.
  *
  * hapax always distinguishes "nothing was done" from "unknown". Only HAPAX_ERR_UNCERTAIN means
  * unknown.
@@ -31,7 +30,7 @@ enum hapax_status {
 	HAPAX_ERR_FENCED = -6,      /* The token does not hold the key. Stop the work. */
 	HAPAX_ERR_CORRUPT = -7,     /* Stored bytes failed a check. */
 	HAPAX_ERR_UNSUPPORTED = -8, /* This store lacks the capability. */
-	HAPAX_ERR_HANDLER = -9,     /* Only a user's callback returns this. */
+	HAPAX_ERR_HANDLER = -9,     /* A callback of the caller failed, or stopped the call. */
 	HAPAX_ERR_FAILED = -10,     /* Latched after an I/O error. Nothing was done; reopen. */
 };
 

@@ -31,7 +31,7 @@
  * exception.
  *
  * Caveats. A content key cannot tell a redelivery from a second, intended event with the same
- * content: it deduplicates within the TTL but does not identify. A list of excluded fields breaks
+ * content: it deduplicates within the TTL, but it is not an identity. A list of excluded fields breaks
  * silently when a sender adds a field that changes with each delivery; a list of included fields
  * does not.
  *

@@ -24,15 +24,16 @@
  *	done before (a duplicate)      acknowledged; on_duplicate says what else
  *	transient or ambiguous         retried with backoff; after attempts_max runs of
  *	                               its key, in any process, a dead letter
- *	no end, the process ended      retried when the claim has lapsed, at every start
+ *	the process died               retried when the claim has lapsed
  *	definitive failure             kept as the result, and a dead letter
  *	in progress elsewhere          retried; does not count as an attempt
  *	mismatch, parked, no key       a dead letter at once
- *	done, its result unreadable    the same
- *	larger than the source takes   the same; if dead letters are off it stays with the broker
- *	the store refuses              it waits, and so does the consumer; does not count
+ *	done, its result unreadable    a dead letter at once
+ *	larger than the source accepts a dead letter at once; if dead letters are off, it stays
+ *	                               with the broker
+ *	the store is unavailable       the consumer waits; does not count as an attempt
  *	the store refuses its key      it waits; the others continue
- *	the store says it is damaged   the same
+ *	the store reports damage       it waits; the others continue
  * A dead letter is acknowledged once the broker has stored it in its new place, with the reason in
  * its headers. Nothing is dropped without one.
  *
@@ -54,7 +55,7 @@
  * Transactions
  * With HAPAX_CONSUMER_TRANSACTIONS and a store in PostgreSQL, these commit together or
  * not at all: the claim, a function's writes through hapax_postgres_of_work() (postgres.h), its
- * result, and the offset of the message. This is exactly once, whatever is killed. Each worker has
+ * result, and the offset of the message. This is exactly once, even after a crash. Each worker has
  * its own connection to the store's URL. The table hapax_offset (`hapax store migrate` creates it)
  * holds the offset of each partition, below which all is done, by the group of the source's URL,
  * topic and partition. This offset decides where a partition begins, not the one committed at the
@@ -96,19 +97,19 @@ struct hapax_consumer;
  *	kafka://HOST[:PORT][,HOST[:PORT]...]/TOPIC[,TOPIC...]?group=G
  *		a topic that begins with ^ is a pattern. instance=NAME: static membership;
  *		start=earliest|latest: where a new group begins; warm_up=SPAN: see Warm-up;
- *		held_max=BYTES: of all in hand, 128 MiB; any property of librdkafka that has a
- *		dot in its name: security.protocol=SASL_SSL
+ *		held_max=BYTES: messages in memory, 128 MiB; properties of librdkafka that
+ *		`man hapax` lists: security.protocol=SASL_SSL
  *	amqp://[USER[:PASSWORD]@]HOST[:PORT]/[VHOST/]QUEUE, amqps://...
  *		a queue of RabbitMQ; a slash in a name is %2F. prefetch=N: sent before
- *		acknowledgement, 256; declare=quorum: create it if missing;
+ *		acknowledgment, 256; declare=quorum: create it if missing;
  *		dead_exchange=NAME: dead letters go there instead of to queues, which are
- *		created; size_max=BYTES: larger ones are dead letters, 64 MiB; held_max=BYTES: of
- *		all in hand, 128 MiB; ca=, cert=, key=FILE for TLS
+ *		created; size_max=BYTES: larger ones are dead letters, 64 MiB;
+ *		held_max=BYTES: messages in memory, 128 MiB; ca=, cert=, key=FILE for TLS
  *	redis://[USER[:PASSWORD]@]HOST[:PORT]/STREAM?group=G, rediss://...,
  *	redis+unix:PATH?stream=STREAM&group=G
- *		a stream of Redis 6.2 or later. instance=NAME: of the member; start=earliest|
- *		latest; min_idle=D: then take over another member's entries, 30s; prefetch=N,
- *		256; size_max=BYTES: larger ones are dead letters, 64 MiB; db=N; ca=, cert=,
+ *		a stream of Redis 6.2 or later. instance=NAME: name of the group member;
+ *		start=earliest|latest; min_idle=D: take over the entries of a member that has
+ *		been silent for D, 30s; prefetch=N, 256; size_max=BYTES: larger ones are dead letters, 64 MiB; db=N; ca=, cert=,
  *		key=FILE for TLS
  *
  * Owned: *ret_source, by the caller, until a consumer takes it.
@@ -158,8 +159,8 @@ enum hapax_duplicate_cause {
 	HAPAX_CAUSE_REDELIVERED = 1, /* the broker says that it was delivered before */
 	HAPAX_CAUSE_PRODUCER = 2,    /* another message of the same event: the sender repeated it */
 	HAPAX_CAUSE_DEAD_LETTER = 3, /* it was a dead letter and came back */
-	HAPAX_CAUSE_OTHER_DOOR = 4,  /* the original came through no source, or its place is
-	                                unknown */
+	HAPAX_CAUSE_OTHER_DOOR = 4,  /* the original did not come from a source, or its
+	                                place is unknown */
 };
 enum { HAPAX_CAUSE_COUNT = 5 };
 
@@ -183,9 +184,9 @@ enum hapax_consumer_fact {
 	 * retry.
 	 */
 	HAPAX_FACT_UNDELIVERED = 4,
-	HAPAX_FACT_STORE_AWAY = 5, /* the store refuses: why. Nothing begins until it accepts
+	HAPAX_FACT_STORE_AWAY = 5,    /* the store refuses: why. Nothing begins until it accepts
 	                              again */
-	HAPAX_FACT_STORE_BACK = 6,
+	HAPAX_FACT_STORE_BACK = 6,    /* the store accepts again */
 	HAPAX_FACT_SOURCE_FAILED = 7, /* why; the source recovers by itself */
 	HAPAX_FACT_UNPROTECTED = 8,   /* no key, and on_missing is pass: it ran unprotected */
 	HAPAX_FACT_WARM_UP = 9,       /* a warm-up is in progress, or ended: why */
@@ -333,7 +334,7 @@ struct hapax_consumer_stats {
 			0, 0, -1, 0, 0, 0, 0, 0, 0                                                 \
 	}
 
-/* As of the last iteration of its loop. ret_stats->size must be set. */
+/* The figures of the last iteration of its loop. ret_stats->size must be set. */
 HAPAX_API void hapax_consumer_stats(
 	struct hapax_consumer *consumer, struct hapax_consumer_stats *ret_stats);
 

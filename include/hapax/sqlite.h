@@ -12,7 +12,7 @@
  * - Every call runs at once, on the calling thread and the caller's connection. Use the joined
  *   store only on the thread that uses the connection.
  * - Outside of BEGIN … COMMIT each operation is a transaction of its own. Prefer
- *   BEGIN IMMEDIATE: a transaction that began by reading may find the ledger locked.
+ *   BEGIN IMMEDIATE: a transaction that began by reading may find the store locked.
  * - A claim has no lease here. It is invisible until COMMIT; after a COMMIT without complete it
  *   counts as lapsed.
  * - An answer is durable only after the caller's COMMIT, and only as far as the connection's

@@ -100,8 +100,12 @@ struct hapax_store_options {
 	}
 
 /*
- * Open a store by URL: "memory:", "sqlite:FILE", "file:DIR", "redis://HOST",
- * "redis+cluster://HOST", "postgres://HOST/DATABASE", "http://HOST" (the API of a daemon).
+ * Open a store by URL:
+ *	memory:, file:DIR, sqlite:FILE
+ *	postgres://HOST/DATABASE, postgresql://...
+ *	redis://HOST, rediss://HOST (TLS), redis+unix:PATH
+ *	redis+cluster://HOST,HOST..., rediss+cluster://HOST,HOST...
+ *	http://HOST, https://HOST, http+unix:PATH (the API of a daemon)
  * HAPAX_ERR_UNSUPPORTED: the scheme is unknown; the message lists the known ones. options may be
  * NULL.
  *
@@ -144,7 +148,7 @@ HAPAX_API unsigned hapax_store_capabilities(const struct hapax_store *store);
 HAPAX_API void hapax_store_guarantee(struct hapax_store *store, char *ret_text, size_t size);
 
 enum hapax_op_type {
-	HAPAX_OP_CLAIM = 1,    /* ask for permission to run */
+	HAPAX_OP_CLAIM = 1,    /* claim the key: may this caller run? */
 	HAPAX_OP_RENEW = 2,    /* token: restart the lease */
 	HAPAX_OP_COMPLETE = 3, /* token: the run succeeded or failed permanently; store its
 	                          result */

@@ -32,12 +32,12 @@
  *
  * Changes and record after the handler
  *	handler returns   its changes   the record
- *	ok, definitive    kept          DONE, with the result, for 7 days unless options say else
+ *	ok, definitive    kept          DONE, with the result, for 7 days by default
  *	transient         undone        FAILED, with attempts and error; the next delivery runs
- *	ambiguous         undone        FAILED, or PARKED if on_lapse says so: it is for effects
- *	                                elsewhere, since here nothing is ambiguous
- *	anything, and it  undone        none: as if it had never been requested
- *	cannot be stored
+ *	ambiguous         undone        FAILED, or PARKED with on_lapse park; for effects outside
+ *	                                of this database
+ *	any, but the      undone        none: as if it had never been requested
+ *	store fails
  * A definitive failure is a result: its changes are kept, unless you undo them with a savepoint of
  * your own. Changes that your transaction made before the call are never touched.
  *

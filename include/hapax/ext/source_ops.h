@@ -4,7 +4,7 @@
  *
  * A source embeds struct hapax_source as its first member and fills a table of operations. It
  * delivers messages, and learns the outcome of each of them, once. It decides nothing: the consumer
- * handles order, retries, dead letters and acknowledgement. This API is less stable than source.h:
+ * handles order, retries, dead letters and acknowledgments. This API is less stable than source.h:
  * a minor version may add to the end of the table.
  *
  * Threads: the consumer's thread calls every function, and only close may block. A source with
