@@ -9,19 +9,21 @@
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "resp/resp_command.h"
+#include "resp/resp_job.h"
 
 enum { ERROR_SIZE_MAX = 512 };
 
-void hx_resp_refuse(struct hx_resp_call *call, const char *text)
+bool hx_resp_refuse(struct hx_resp_call *call, const char *text)
 {
 	/* Drop the operations that it has planned. */
 	hx_resp_batch_cut(call->batch, call->entry->first);
 	call->entry->count = 0;
 	call->entry->finish = NULL;
 	(void)hx_resp_put_error(call->text, text);
+	return false;
 }
 
-void hx_resp_refuse_format(struct hx_resp_call *call, const char *format, ...)
+bool hx_resp_refuse_format(struct hx_resp_call *call, const char *format, ...)
 {
 	char text[ERROR_SIZE_MAX];
 	va_list arguments;
@@ -29,45 +31,31 @@ void hx_resp_refuse_format(struct hx_resp_call *call, const char *format, ...)
 	va_start(arguments, format);
 	(void)vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
-	hx_resp_refuse(call, text);
+	return hx_resp_refuse(call, text);
 }
 
-void hx_resp_refuse_syntax(struct hx_resp_call *call)
+bool hx_resp_refuse_syntax(struct hx_resp_call *call)
 {
-	hx_resp_refuse(call, "ERR syntax error");
+	return hx_resp_refuse(call, "ERR syntax error");
 }
 
 void hx_resp_refuse_arity(struct hx_resp_call *call)
 {
-	const struct hx_resp_command *command = call->command;
-
 	hx_resp_refuse_format(
-		call, "ERR wrong number of arguments for '%s' command",
-		command->full_name != NULL ? command->full_name : command->name);
+		call, "ERR wrong number of arguments for '%s' command", call->command->name);
 }
 
 bool hx_resp_integer_arg(struct hx_resp_call *call, struct hapax_bytes arg, int64_t *ret_value)
 {
-	if (hx_resp_parse_integer(arg, ret_value))
-		return true;
-	hx_resp_refuse(call, "ERR value is not an integer or out of range");
-	return false;
+	return hx_resp_parse_integer(arg, ret_value) ||
+		hx_resp_refuse(call, "ERR value is not an integer or out of range");
 }
 
 bool hx_resp_keep(struct hx_resp_call *call, struct hapax_bytes bytes, struct hapax_bytes *ret_copy)
 {
-	if (hx_resp_batch_keep(call->batch, bytes, ret_copy))
-		return true;
-	hx_resp_refuse(call, "OOM not enough memory for the command");
-	return false;
+	return hx_resp_batch_keep(call->batch, bytes, ret_copy) ||
+		hx_resp_refuse(call, "OOM not enough memory for the command");
 }
-
-static bool key_is_valid(struct hapax_bytes key)
-{
-	return key.size > 0 && key.size <= HX_KEY_SIZE_MAX;
-}
-
-#define KEY_ERROR "ERR a key must be 1 to 1024 bytes long"
 
 struct hapax_op *hx_resp_add(
 	struct hx_resp_call *call, enum hapax_op_type type, struct hapax_bytes key,
@@ -76,8 +64,8 @@ struct hapax_op *hx_resp_add(
 	struct hapax_op *op;
 	struct hapax_bytes copy;
 
-	if (!key_is_valid(key)) {
-		hx_resp_refuse(call, KEY_ERROR);
+	if (key.size == 0 || key.size > HX_KEY_SIZE_MAX) {
+		hx_resp_refuse(call, "ERR a key must be 1 to 1024 bytes long");
 		return NULL;
 	}
 	if (!hx_resp_keep(call, key, &copy))
@@ -99,34 +87,26 @@ bool hx_resp_set_value(struct hx_resp_call *call, struct hapax_bytes value)
 {
 	struct hapax_bytes copy;
 
-	if (value.size > call->service->options.value_size_max) {
-		hx_resp_refuse_format(
+	if (value.size > call->service->options.value_size_max)
+		return hx_resp_refuse_format(
 			call, "ERR value exceeds store.max_result (%llu bytes)",
 			(unsigned long long)call->service->options.value_size_max);
-		return false;
-	}
 	if (!hx_resp_keep(call, value, &copy))
 		return false;
 	hx_resp_batch_set_value(call->batch, copy);
 	return true;
 }
 
-void hx_resp_begin_step(struct hx_resp_answer *answer, hx_resp_finish_fn *finish)
-{
-	answer->entry->first = (uint32_t)answer->next->count;
-	answer->entry->count = 0;
-	answer->entry->finish = finish;
-}
-
 struct hapax_op *hx_resp_add_step(
 	struct hx_resp_answer *answer, enum hapax_op_type type, struct hapax_bytes key,
-	bool wants_record)
+	hx_resp_finish_fn *finish, struct hapax_bytes *value)
 {
 	struct hapax_op *op = NULL;
 	struct hapax_bytes copy;
 
-	if (hx_resp_batch_keep(answer->next, key, &copy))
-		op = hx_resp_batch_add(answer->next, type, wants_record);
+	if (hx_resp_batch_keep(answer->next, key, &copy) &&
+	    (value == NULL || hx_resp_batch_keep(answer->next, *value, value)))
+		op = hx_resp_batch_add(answer->next, type, false);
 	if (op == NULL) {
 		(void)hx_resp_put_error(answer->out, "OOM not enough memory for the command");
 		return NULL;
@@ -134,7 +114,10 @@ struct hapax_op *hx_resp_add_step(
 	op->key = copy;
 	op->tenant = answer->session->tenant;
 	op->group = answer->session->group;
-	answer->entry->count++;
+	answer->entry->first = (uint32_t)answer->next->count - 1;
+	answer->entry->count = 1;
+	answer->entry->finish = finish;
+	answer->has_step = true;
 	return op;
 }
 
@@ -156,12 +139,22 @@ static const char *failure_text(enum hapax_status status)
 	return "ERR the store rejected the command; nothing changed";
 }
 
-bool hx_resp_put_failure(struct hx_resp_answer *answer, const struct hapax_op *op)
+bool hx_resp_put_failure(const struct hx_resp_answer *answer)
 {
-	if (op->status == HAPAX_OK)
-		return false;
-	(void)hx_resp_put_error(answer->out, failure_text(op->status));
-	return true;
+	const struct hx_resp_job *job = answer->session->job;
+	const char *text = NULL;
+
+	if (job != NULL && job->status != HAPAX_OK)
+		text = job->status == HAPAX_ERR_UNAVAILABLE
+			? "UNAVAILABLE could not reach the store; retry later"
+			: "ERR could not read the store";
+	for (size_t i = 0; i < answer->count && text == NULL; i++) {
+		if (answer->ops[i].status != HAPAX_OK)
+			text = failure_text(answer->ops[i].status);
+	}
+	if (text != NULL)
+		(void)hx_resp_put_error(answer->out, text);
+	return text != NULL;
 }
 
 /* FAILED counts as absent: the work has not succeeded. */
@@ -205,15 +198,12 @@ void hx_resp_tell_changed(
 		options->changed(&change, options->context);
 }
 
-bool hx_resp_finish_applied(struct hx_resp_answer *answer)
+void hx_resp_finish_applied(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
 
-	if (hx_resp_put_failure(answer, op))
-		return true;
 	if (op->outcome == HAPAX_OUTCOME_BUSY)
 		hx_resp_put_busy(answer);
 	else
 		(void)hx_resp_put_integer(answer->out, op->outcome == HAPAX_OUTCOME_APPLIED);
-	return true;
 }

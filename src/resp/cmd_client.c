@@ -24,17 +24,12 @@ static bool is_printable(struct hapax_bytes name)
 
 bool hx_resp_client_name_check(struct hx_resp_call *call, struct hapax_bytes name)
 {
-	if (!is_printable(name)) {
-		hx_resp_refuse(
+	if (!is_printable(name))
+		return hx_resp_refuse(
 			call,
 			"ERR Client names cannot contain spaces, newlines or special characters.");
-		return false;
-	}
-	if (name.size >= HX_RESP_NAME_SIZE) {
+	return name.size < HX_RESP_NAME_SIZE ||
 		hx_resp_refuse(call, "ERR a client name must be at most 128 bytes long");
-		return false;
-	}
-	return true;
 }
 
 void hx_resp_client_name_set(char target[HX_RESP_NAME_SIZE], struct hapax_bytes name)
@@ -71,9 +66,7 @@ void hx_resp_plan_client_setinfo(struct hx_resp_call *call)
 
 	if (!is_name && !hx_resp_is_word(call->argv[2], "LIB-VER")) {
 		hx_resp_refuse_format(
-			call, "ERR Unrecognized option '%.*s'",
-			(int)(call->argv[2].size < 128 ? call->argv[2].size : 128),
-			call->argv[2].size == 0 ? "" : (const char *)call->argv[2].data);
+			call, "ERR Unrecognized option '%.*s'", HX_RESP_SHOWN(call->argv[2]));
 		return;
 	}
 	if (!is_printable(call->argv[3]) || call->argv[3].size >= HX_RESP_NAME_SIZE) {

@@ -77,8 +77,8 @@ static bool authenticate(
 	    call->session->is_locked(call->session->locked_context, name, password, user != NULL)) {
 		call->session->is_closing = true;
 		call->session->locked++;
-		hx_resp_refuse(call, "ERR too many wrong passwords from this address; retry later");
-		return false;
+		return hx_resp_refuse(
+			call, "ERR too many wrong passwords from this address; retry later");
 	}
 	if (user == NULL && !is_open) {
 		call->session->refused++;
@@ -87,9 +87,8 @@ static bool authenticate(
 		/* Close after the reply: each guess beyond a few costs a connection. */
 		if (call->session->failures >= HX_RESP_FAILURES_MAX)
 			call->session->is_closing = true;
-		hx_resp_refuse(
+		return hx_resp_refuse(
 			call, "WRONGPASS invalid username-password pair or user is disabled.");
-		return false;
 	}
 	become(call->session, user);
 	return true;
@@ -159,14 +158,11 @@ struct hello {
 /* False: refused. */
 static bool read_hello(struct hx_resp_call *call, struct hello *hello)
 {
-	if (call->argc >= 2 && !hx_resp_parse_integer(call->argv[1], &hello->version)) {
-		hx_resp_refuse(call, "ERR Protocol version is not an integer or out of range");
-		return false;
-	}
-	if (call->argc >= 2 && (hello->version < 2 || hello->version > 3)) {
-		hx_resp_refuse(call, "NOPROTO unsupported protocol version");
-		return false;
-	}
+	if (call->argc >= 2 && !hx_resp_parse_integer(call->argv[1], &hello->version))
+		return hx_resp_refuse(
+			call, "ERR Protocol version is not an integer or out of range");
+	if (call->argc >= 2 && (hello->version < 2 || hello->version > 3))
+		return hx_resp_refuse(call, "NOPROTO unsupported protocol version");
 	for (size_t i = 2; i < call->argc; i++) {
 		size_t more = call->argc - 1 - i;
 
@@ -181,11 +177,9 @@ static bool read_hello(struct hx_resp_call *call, struct hello *hello)
 			if (!hx_resp_client_name_check(call, hello->name))
 				return false;
 		} else {
-			hx_resp_refuse_format(
+			return hx_resp_refuse_format(
 				call, "ERR Syntax error in HELLO option '%.*s'",
-				(int)(call->argv[i].size < 128 ? call->argv[i].size : 128),
-				call->argv[i].size == 0 ? "" : (const char *)call->argv[i].data);
-			return false;
+				HX_RESP_SHOWN(call->argv[i]));
 		}
 	}
 	return true;

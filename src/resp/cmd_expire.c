@@ -31,7 +31,7 @@ static void set_expiry(struct hapax_op *op, const struct hx_resp_expiry *expiry)
 	}
 }
 
-/* The expiry that plan_expire() and hx_resp_plan_persist() stored in the entry. */
+/* The expiry that hx_resp_plan_expire() and hx_resp_plan_persist() stored in the entry. */
 static struct hx_resp_expiry entry_expiry(const struct hx_resp_answer *answer)
 {
 	struct hx_resp_expiry expiry = {.ttl_ms = answer->entry->value};
@@ -71,24 +71,19 @@ static bool condition_holds(
 	return !(flags & EXPIRE_LT) || is_forever || asked < has;
 }
 
-static bool finish_condition(struct hx_resp_answer *answer)
+static void finish_condition(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
 	struct hx_resp_expiry expiry = entry_expiry(answer);
 	struct hapax_op *step;
 
-	if (hx_resp_put_failure(answer, op))
-		return true;
 	if (!hx_resp_exists(op) || !condition_holds(answer, &expiry, op)) {
 		(void)hx_resp_put_integer(answer->out, 0);
-		return true;
+		return;
 	}
-	hx_resp_begin_step(answer, hx_resp_finish_applied);
-	step = hx_resp_add_step(answer, HAPAX_OP_EXPIRE, op->key, false);
-	if (step == NULL)
-		return true;
-	set_expiry(step, &expiry);
-	return false;
+	step = hx_resp_add_step(answer, HAPAX_OP_EXPIRE, op->key, hx_resp_finish_applied, NULL);
+	if (step != NULL)
+		set_expiry(step, &expiry);
 }
 
 /* False: refused. */
@@ -103,30 +98,23 @@ static bool read_conditions(struct hx_resp_call *call, unsigned *flags)
 			*flags |= EXPIRE_GT;
 		else if (hx_resp_is_word(call->argv[i], "LT"))
 			*flags |= EXPIRE_LT;
-		else {
-			hx_resp_refuse_format(
-				call, "ERR Unsupported option %.*s",
-				(int)(call->argv[i].size < 128 ? call->argv[i].size : 128),
-				call->argv[i].size == 0 ? "" : (const char *)call->argv[i].data);
-			return false;
-		}
+		else
+			return hx_resp_refuse_format(
+				call, "ERR Unsupported option %.*s", HX_RESP_SHOWN(call->argv[i]));
 	}
-	if ((*flags & EXPIRE_NX) && (*flags & (EXPIRE_XX | EXPIRE_GT | EXPIRE_LT))) {
-		hx_resp_refuse(
+	if ((*flags & EXPIRE_NX) && (*flags & (EXPIRE_XX | EXPIRE_GT | EXPIRE_LT)))
+		return hx_resp_refuse(
 			call,
 			"ERR NX and XX, GT or LT options at the same time are not compatible");
-		return false;
-	}
-	if ((*flags & EXPIRE_GT) && (*flags & EXPIRE_LT)) {
-		hx_resp_refuse(call, "ERR GT and LT options at the same time are not compatible");
-		return false;
-	}
+	if ((*flags & EXPIRE_GT) && (*flags & EXPIRE_LT))
+		return hx_resp_refuse(
+			call, "ERR GT and LT options at the same time are not compatible");
 	return true;
 }
 
-static void plan_expire(struct hx_resp_call *call, enum hx_resp_when_unit unit)
+void hx_resp_plan_expire(struct hx_resp_call *call)
 {
-	struct hx_resp_when when = {.unit = unit, .text = call->argv[2]};
+	struct hx_resp_when when = {.unit = call->command->variant, .text = call->argv[2]};
 	unsigned flags = 0;
 	struct hx_resp_expiry expiry;
 	struct hapax_op *op;
@@ -145,26 +133,6 @@ static void plan_expire(struct hx_resp_call *call, enum hx_resp_when_unit unit)
 		set_expiry(op, &expiry);
 }
 
-void hx_resp_plan_expire(struct hx_resp_call *call)
-{
-	plan_expire(call, HX_RESP_WHEN_SECONDS);
-}
-
-void hx_resp_plan_pexpire(struct hx_resp_call *call)
-{
-	plan_expire(call, HX_RESP_WHEN_MS);
-}
-
-void hx_resp_plan_expireat(struct hx_resp_call *call)
-{
-	plan_expire(call, HX_RESP_WHEN_AT_SECONDS);
-}
-
-void hx_resp_plan_pexpireat(struct hx_resp_call *call)
-{
-	plan_expire(call, HX_RESP_WHEN_AT_MS);
-}
-
 void hx_resp_plan_persist(struct hx_resp_call *call)
 {
 	(void)hx_resp_add(call, HAPAX_OP_LOOKUP, call->argv[1], true, finish_condition);
@@ -174,34 +142,24 @@ void hx_resp_plan_persist(struct hx_resp_call *call)
 
 /* ---------------------------------------------------------------- GETEX */
 
-static bool finish_getex(struct hx_resp_answer *answer)
+static void finish_getex(struct hx_resp_answer *answer)
 {
-	const struct hapax_op *op = &answer->ops[0];
-
-	if (hx_resp_put_failure(answer, op))
-		return true;
-	if (op->outcome == HAPAX_OUTCOME_BUSY)
+	if (answer->ops[0].outcome == HAPAX_OUTCOME_BUSY)
 		hx_resp_put_busy(answer);
 	else
-		hx_resp_put_value(answer, op);
-	return true;
+		hx_resp_put_value(answer, &answer->ops[0]);
 }
 
 /* Redis checks the time only if there is a value to keep. */
-static bool finish_getex_refused(struct hx_resp_answer *answer)
+static void finish_getex_refused(struct hx_resp_answer *answer)
 {
-	const struct hapax_op *op = &answer->ops[0];
-
-	if (hx_resp_put_failure(answer, op))
-		return true;
-	if (!hx_resp_exists(op))
+	if (!hx_resp_exists(&answer->ops[0]))
 		(void)hx_resp_put_null(answer->out, answer->protocol);
 	else
 		(void)hx_resp_put_error(
 			answer->out,
 			answer->entry->value != 0 ? "ERR value is not an integer or out of range"
 						  : "ERR invalid expire time in 'getex' command");
-	return true;
 }
 
 static void plan_getex_time(struct hx_resp_call *call, const struct hx_resp_when *when)
@@ -247,6 +205,6 @@ void hx_resp_plan_getex(struct hx_resp_call *call)
 		if (op != NULL)
 			op->ttl_ms = HAPAX_TTL_FOREVER;
 	} else {
-		hx_resp_plan_get(call);
+		(void)hx_resp_add(call, HAPAX_OP_LOOKUP, call->argv[1], true, hx_resp_finish_get);
 	}
 }

@@ -39,21 +39,13 @@ static int64_t time_or_never(int64_t ms)
 	return ms == HAPAX_TIME_NEVER ? -1 : ms;
 }
 
-static bool shows_result(const struct hapax_op *op)
-{
-	return op->outcome == HAPAX_OUTCOME_REPLAY;
-}
-
 /* The answer to a claim or a check: a map of words. */
-static bool finish_claim(struct hx_resp_answer *answer)
+static void finish_claim(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
-	bool has_result, has_token;
+	bool has_result = op->outcome == HAPAX_OUTCOME_REPLAY;
+	bool has_token = op->outcome == HAPAX_OUTCOME_ACQUIRED;
 
-	if (hx_resp_put_failure(answer, op))
-		return true;
-	has_result = shows_result(op);
-	has_token = op->outcome == HAPAX_OUTCOME_ACQUIRED;
 	(void)hx_resp_put_map(answer->out, 5U + has_token + has_result, answer->protocol);
 	put_word(answer, "outcome", hapax_outcome_name(op->outcome));
 	if (has_token)
@@ -64,19 +56,16 @@ static bool finish_claim(struct hx_resp_answer *answer)
 	put_number(answer, "lease_left_ms", op->lease_left_ms);
 	if (has_result)
 		put_bytes(answer, "result", op->record->result.body);
-	return true;
 }
 
-static bool finish_lookup(struct hx_resp_answer *answer)
+void hx_resp_finish_hapax_lookup(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
 	const struct hapax_record *record = op->record;
 
-	if (hx_resp_put_failure(answer, op))
-		return true;
 	if (op->outcome != HAPAX_OUTCOME_FOUND) {
 		(void)hx_resp_put_null(answer->out, answer->protocol);
-		return true;
+		return;
 	}
 	(void)hx_resp_put_map(answer->out, 10, answer->protocol);
 	put_word(answer, "state", hapax_state_name(record->state));
@@ -89,20 +78,14 @@ static bool finish_lookup(struct hx_resp_answer *answer)
 	put_bytes(answer, "owner", record->owner);
 	put_bytes(answer, "error", record->error);
 	put_bytes(answer, "result", record->result.body);
-	return true;
 }
 
-static bool finish_ok(struct hx_resp_answer *answer)
+static void finish_ok(struct hx_resp_answer *answer)
 {
-	const struct hapax_op *op = &answer->ops[0];
-
-	if (hx_resp_put_failure(answer, op))
-		return true;
-	if (op->outcome == HAPAX_OUTCOME_APPLIED)
+	if (answer->ops[0].outcome == HAPAX_OUTCOME_APPLIED)
 		(void)hx_resp_put_simple(answer->out, "OK");
 	else
 		(void)hx_resp_put_error(answer->out, "FENCED the token does not hold the key");
-	return true;
 }
 
 /* ---------------------------------------------------------------- options */
@@ -153,11 +136,9 @@ static bool read_digest(
 {
 	unsigned char digest[HAPAX_FINGERPRINT_SIZE];
 
-	if (text.size != 2 * size || !hx_hex_decode(text, digest)) {
-		hx_resp_refuse_format(
+	if (text.size != 2 * size || !hx_hex_decode(text, digest))
+		return hx_resp_refuse(
 			call, "ERR a fingerprint must have 64 digits of 0-9a-f, an attempt 32");
-		return false;
-	}
 	return hx_resp_keep(call, hx_bytes(digest, size), ret_bytes);
 }
 
@@ -166,10 +147,9 @@ static bool read_ms(
 {
 	if (!hx_resp_integer_arg(call, text, ret_ms))
 		return false;
-	if (*ret_ms > 0 && *ret_ms <= max)
-		return true;
-	hx_resp_refuse_format(call, "ERR invalid time in '%s' command", call->command->name);
-	return false;
+	return (*ret_ms > 0 && *ret_ms <= max) ||
+		hx_resp_refuse_format(
+			call, "ERR invalid time in '%s' command", call->command->name);
 }
 
 /* One of two words. */
@@ -178,10 +158,7 @@ static bool read_choice(
 	int *ret_index)
 {
 	*ret_index = hx_resp_is_word(text, one);
-	if (*ret_index == 1 || hx_resp_is_word(text, zero))
-		return true;
-	hx_resp_refuse_syntax(call);
-	return false;
+	return *ret_index == 1 || hx_resp_is_word(text, zero) || hx_resp_refuse_syntax(call);
 }
 
 static bool read_option(
@@ -226,10 +203,8 @@ static bool read_options(
 				option = words[k].option;
 		}
 		if ((option & allowed) == 0 || i + 1 == call->argc ||
-		    (options->given & option) != 0) {
-			hx_resp_refuse_syntax(call);
-			return false;
-		}
+		    (options->given & option) != 0)
+			return hx_resp_refuse_syntax(call);
 		if (!read_option(call, (enum option)option, call->argv[i + 1], options))
 			return false;
 		options->given |= option;
@@ -243,10 +218,8 @@ static bool read_token(struct hx_resp_call *call, struct hapax_bytes text, uint6
 
 	if (!hx_resp_integer_arg(call, text, &token))
 		return false;
-	if (token < 1 || (uint64_t)token > HX_TOKEN_MAX) {
-		hx_resp_refuse(call, "ERR a token must be a number above 0 and below 2^53");
-		return false;
-	}
+	if (token < 1 || (uint64_t)token > HX_TOKEN_MAX)
+		return hx_resp_refuse(call, "ERR a token must be a number above 0 and below 2^53");
 	*ret_token = (uint64_t)token;
 	return true;
 }
@@ -320,13 +293,21 @@ void hx_resp_plan_hapax_check(struct hx_resp_call *call)
 }
 
 /* key token [options] */
-static void plan_with_token(struct hx_resp_call *call, enum hapax_op_type type, unsigned allowed)
+void hx_resp_plan_hapax_token(struct hx_resp_call *call)
 {
+	static const unsigned allowed[] = {
+		[HAPAX_OP_RENEW] = OPTION_LEASE,
+		[HAPAX_OP_COMPLETE] = OPTION_RESULT | OPTION_CLASS,
+		[HAPAX_OP_RELEASE] = OPTION_ERROR,
+		[HAPAX_OP_PARK] = OPTION_ERROR,
+	};
+	enum hapax_op_type type = (enum hapax_op_type)call->command->variant;
 	struct options options = {.given = 0};
 	struct hapax_op *op;
-	uint64_t token;
+	uint64_t token = 0;
 
-	if (!read_token(call, call->argv[2], &token) || !read_options(call, 3, allowed, &options))
+	if (!read_token(call, call->argv[2], &token) ||
+	    !read_options(call, 3, allowed[type], &options))
 		return;
 	if (type == HAPAX_OP_RENEW)
 		apply_scope(call, &options);
@@ -342,44 +323,14 @@ static void plan_with_token(struct hx_resp_call *call, enum hapax_op_type type, 
 		call->batch, (options.given & OPTION_RESULT) != 0, options.result_class);
 }
 
-void hx_resp_plan_hapax_renew(struct hx_resp_call *call)
-{
-	plan_with_token(call, HAPAX_OP_RENEW, OPTION_LEASE);
-}
-
-void hx_resp_plan_hapax_complete(struct hx_resp_call *call)
-{
-	plan_with_token(call, HAPAX_OP_COMPLETE, OPTION_RESULT | OPTION_CLASS);
-}
-
-void hx_resp_plan_hapax_release(struct hx_resp_call *call)
-{
-	plan_with_token(call, HAPAX_OP_RELEASE, OPTION_ERROR);
-}
-
-void hx_resp_plan_hapax_park(struct hx_resp_call *call)
-{
-	plan_with_token(call, HAPAX_OP_PARK, OPTION_ERROR);
-}
-
-void hx_resp_plan_hapax_lookup(struct hx_resp_call *call)
-{
-	(void)hx_resp_add(call, HAPAX_OP_LOOKUP, call->argv[1], true, finish_lookup);
-}
-
-static bool is_applied(const struct hapax_op *op)
-{
-	return op->status == HAPAX_OK && op->outcome == HAPAX_OUTCOME_APPLIED;
-}
-
-static bool finish_forget(struct hx_resp_answer *answer)
+static void finish_forget(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
 
-	if (is_applied(op))
+	if (op->outcome == HAPAX_OUTCOME_APPLIED)
 		hx_resp_tell_changed(
 			answer, (op->flags & HAPAX_OP_FORCE) ? "forget.force" : "forget", op->key);
-	return hx_resp_finish_applied(answer);
+	hx_resp_finish_applied(answer);
 }
 
 void hx_resp_plan_hapax_forget(struct hx_resp_call *call)
@@ -399,48 +350,39 @@ void hx_resp_plan_hapax_forget(struct hx_resp_call *call)
 
 enum resolve { RESOLVE_RETRY, RESOLVE_DONE, RESOLVE_DONE_WITH_RESULT };
 
-static bool finish_resolved(struct hx_resp_answer *answer)
+static void finish_resolved(struct hx_resp_answer *answer)
 {
-	if (is_applied(&answer->ops[0]))
+	if (answer->ops[0].outcome == HAPAX_OUTCOME_APPLIED)
 		hx_resp_tell_changed(answer, "resolve", answer->ops[0].key);
-	return finish_ok(answer);
+	finish_ok(answer);
 }
 
 /* Uses the token of the record: a claim made in between has a different one. */
-static bool finish_resolve(struct hx_resp_answer *answer)
+static void finish_resolve(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
 	struct hapax_buf *kept = &answer->session->kept;
+	struct hapax_bytes value = hapax_buf_bytes(kept);
 	bool is_done = answer->entry->value != RESOLVE_RETRY;
 	struct hapax_op *step;
-	struct hapax_bytes value;
 
-	if (hx_resp_put_failure(answer, op))
-		return true;
 	if (op->outcome != HAPAX_OUTCOME_FOUND) {
 		(void)hx_resp_put_error(answer->out, "ERR no such record");
-		return true;
+		return;
 	}
-	hx_resp_begin_step(answer, finish_resolved);
 	step = hx_resp_add_step(
-		answer, is_done ? HAPAX_OP_COMPLETE : HAPAX_OP_RELEASE, op->key, false);
+		answer, is_done ? HAPAX_OP_COMPLETE : HAPAX_OP_RELEASE, op->key, finish_resolved,
+		&value);
 	if (step == NULL)
-		return true;
+		return;
 	step->token = op->record->token;
 	if (is_done) {
-		if (!hx_resp_batch_keep(answer->next, hx_bytes(kept->data, kept->size), &value)) {
-			hx_resp_batch_cut(answer->next, answer->next->count - 1);
-			(void)hx_resp_put_error(
-				answer->out, "OOM not enough memory for the command");
-			return true;
-		}
 		hx_resp_batch_set_value(answer->next, value);
 		hx_resp_batch_set_class(
 			answer->next, answer->entry->value == RESOLVE_DONE_WITH_RESULT,
 			HAPAX_RESULT_OK);
 	}
 	hx_buf_done(kept);
-	return false;
 }
 
 /* key RETRY | key DONE [value] */

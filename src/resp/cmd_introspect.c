@@ -33,10 +33,8 @@ void hx_resp_plan_time(struct hx_resp_call *call)
 /* Room for a reply that lists things. False: refused. */
 static bool make_room(struct hx_resp_call *call)
 {
-	if (hx_buf_reserve(call->text, LIST_SIZE_MAX) == HAPAX_OK)
-		return true;
-	hx_resp_refuse(call, "OOM not enough memory for the reply");
-	return false;
+	return hx_buf_reserve(call->text, LIST_SIZE_MAX) == HAPAX_OK ||
+		hx_resp_refuse(call, "OOM not enough memory for the reply");
 }
 
 /* ---------------------------------------------------------------- COMMAND */
@@ -61,28 +59,35 @@ static void put_flags(struct hx_resp_call *call, unsigned flags)
 	}
 }
 
-static void put_command(struct hx_resp_call *call, const struct hx_resp_command *command)
+static size_t subcommand_count(const struct hx_resp_command *command)
 {
-	struct hapax_buf *text = call->text;
-	int protocol = call->session->protocol;
+	const struct hx_resp_command *sub = NULL;
 	size_t count = 0;
 
-	while (command->subcommands != NULL && command->subcommands[count].name != NULL)
+	while ((sub = hx_resp_subcommand_next(command, sub)) != NULL)
 		count++;
+	return count;
+}
+
+static void put_command(struct hx_resp_call *call, const struct hx_resp_command *command)
+{
+	const struct hx_resp_command *sub = NULL;
+	struct hapax_buf *text = call->text;
+	int has_keys = command->last_key != 0;
+
 	(void)hx_resp_put_array(text, 10);
-	(void)hx_resp_put_text(
-		text, command->full_name != NULL ? command->full_name : command->name);
+	(void)hx_resp_put_text(text, command->name);
 	(void)hx_resp_put_integer(text, command->arity);
 	put_flags(call, command->flags);
-	(void)hx_resp_put_integer(text, command->first_key);
+	(void)hx_resp_put_integer(text, has_keys); /* the first key */
 	(void)hx_resp_put_integer(text, command->last_key);
-	(void)hx_resp_put_integer(text, command->key_step);
-	(void)hx_resp_put_set(text, 0, protocol); /* ACL categories */
-	(void)hx_resp_put_array(text, 0);         /* tips */
-	(void)hx_resp_put_array(text, 0);         /* key specifications */
-	(void)hx_resp_put_array(text, count);
-	for (size_t i = 0; i < count; i++)
-		put_command(call, &command->subcommands[i]);
+	(void)hx_resp_put_integer(text, has_keys);               /* from key to key */
+	(void)hx_resp_put_set(text, 0, call->session->protocol); /* ACL categories */
+	(void)hx_resp_put_array(text, 0);                        /* tips */
+	(void)hx_resp_put_array(text, 0);                        /* key specifications */
+	(void)hx_resp_put_array(text, subcommand_count(command));
+	while ((sub = hx_resp_subcommand_next(command, sub)) != NULL)
+		put_command(call, sub);
 }
 
 static size_t offered_count(const struct hx_resp_service *service)
@@ -94,15 +99,22 @@ static size_t offered_count(const struct hx_resp_service *service)
 	return count;
 }
 
+static void put_offered(
+	struct hx_resp_call *call,
+	void (*put)(struct hx_resp_call *call, const struct hx_resp_command *command))
+{
+	for (size_t i = 0; i < hx_resp_command_count(); i++) {
+		if (hx_resp_command_is_offered(hx_resp_command_at(i), call->service))
+			put(call, hx_resp_command_at(i));
+	}
+}
+
 void hx_resp_plan_command(struct hx_resp_call *call)
 {
 	if (!make_room(call))
 		return;
 	(void)hx_resp_put_array(call->text, offered_count(call->service));
-	for (size_t i = 0; i < hx_resp_command_count(); i++) {
-		if (hx_resp_command_is_offered(hx_resp_command_at(i), call->service))
-			put_command(call, hx_resp_command_at(i));
-	}
+	put_offered(call, put_command);
 }
 
 void hx_resp_plan_command_count(struct hx_resp_call *call)
@@ -123,9 +135,7 @@ static const struct hx_resp_command *find_by_full_name(
 		return NULL;
 	if (bar == NULL)
 		return command;
-	return command->subcommands == NULL
-		? NULL
-		: hx_resp_subcommand_find(command, hx_bytes(bar + 1, name.size - size - 1));
+	return hx_resp_subcommand_find(command, hx_bytes(bar + 1, name.size - size - 1));
 }
 
 void hx_resp_plan_command_info(struct hx_resp_call *call)
@@ -151,6 +161,11 @@ void hx_resp_plan_command_info(struct hx_resp_call *call)
 	}
 }
 
+static void put_name(struct hx_resp_call *call, const struct hx_resp_command *command)
+{
+	(void)hx_resp_put_text(call->text, command->name);
+}
+
 void hx_resp_plan_command_list(struct hx_resp_call *call)
 {
 	if (call->argc > 2) {
@@ -160,22 +175,17 @@ void hx_resp_plan_command_list(struct hx_resp_call *call)
 	if (!make_room(call))
 		return;
 	(void)hx_resp_put_array(call->text, offered_count(call->service));
-	for (size_t i = 0; i < hx_resp_command_count(); i++) {
-		if (hx_resp_command_is_offered(hx_resp_command_at(i), call->service))
-			(void)hx_resp_put_text(call->text, hx_resp_command_at(i)->name);
-	}
+	put_offered(call, put_name);
 }
 
 static void put_doc(struct hx_resp_call *call, const struct hx_resp_command *command)
 {
+	const struct hx_resp_command *sub = NULL;
 	struct hapax_buf *text = call->text;
 	int protocol = call->session->protocol;
-	size_t count = 0;
+	size_t count = subcommand_count(command);
 
-	while (command->subcommands != NULL && command->subcommands[count].name != NULL)
-		count++;
-	(void)hx_resp_put_text(
-		text, command->full_name != NULL ? command->full_name : command->name);
+	(void)hx_resp_put_text(text, command->name);
 	(void)hx_resp_put_map(text, 3 + (count > 0), protocol);
 	(void)hx_resp_put_text(text, "summary");
 	(void)hx_resp_put_text(text, command->summary);
@@ -187,8 +197,8 @@ static void put_doc(struct hx_resp_call *call, const struct hx_resp_command *com
 		return;
 	(void)hx_resp_put_text(text, "subcommands");
 	(void)hx_resp_put_map(text, count, protocol);
-	for (size_t i = 0; i < count; i++)
-		put_doc(call, &command->subcommands[i]);
+	while ((sub = hx_resp_subcommand_next(command, sub)) != NULL)
+		put_doc(call, sub);
 }
 
 void hx_resp_plan_command_docs(struct hx_resp_call *call)
@@ -200,10 +210,7 @@ void hx_resp_plan_command_docs(struct hx_resp_call *call)
 	if (call->argc == 2) {
 		(void)hx_resp_put_map(
 			call->text, offered_count(call->service), call->session->protocol);
-		for (size_t i = 0; i < hx_resp_command_count(); i++) {
-			if (hx_resp_command_is_offered(hx_resp_command_at(i), call->service))
-				put_doc(call, hx_resp_command_at(i));
-		}
+		put_offered(call, put_doc);
 		return;
 	}
 	for (size_t i = 2; i < call->argc; i++)
@@ -223,34 +230,18 @@ void hx_resp_plan_command_docs(struct hx_resp_call *call)
 
 /* ---------------------------------------------------------------- HELP */
 
-static const struct hx_resp_command *find_parent(const struct hx_resp_command *help)
-{
-	for (size_t i = 0; i < hx_resp_command_count(); i++) {
-		const struct hx_resp_command *sub = hx_resp_command_at(i)->subcommands;
-
-		for (; sub != NULL && sub->name != NULL; sub++) {
-			if (sub == help)
-				return hx_resp_command_at(i);
-		}
-	}
-	return NULL;
-}
-
 /* Prints the help of the parent command. */
 void hx_resp_plan_help(struct hx_resp_call *call)
 {
-	const struct hx_resp_command *parent = find_parent(call->command);
-	const struct hx_resp_command *sub;
+	const struct hx_resp_command *parent = call->session->command;
+	const struct hx_resp_command *sub = NULL;
 	char line[160];
-	size_t count = 0;
 
-	if (parent == NULL || !make_room(call))
+	if (!make_room(call))
 		return;
-	for (sub = parent->subcommands; sub->name != NULL; sub++)
-		count += 2;
-	(void)hx_resp_put_array(call->text, count);
-	for (sub = parent->subcommands; sub->name != NULL; sub++) {
-		(void)hx_resp_put_simple(call->text, sub->name);
+	(void)hx_resp_put_array(call->text, 2 * subcommand_count(parent));
+	while ((sub = hx_resp_subcommand_next(parent, sub)) != NULL) {
+		(void)hx_resp_put_simple(call->text, strchr(sub->name, '|') + 1);
 		(void)snprintf(line, sizeof(line), "    %s.", sub->summary);
 		(void)hx_resp_put_simple(call->text, line);
 	}

@@ -45,22 +45,6 @@ static struct hx_resp_job *begin_job(
 	return session->job;
 }
 
-/* True: the job failed and must not be used any more. */
-static bool put_job_failure(struct hx_resp_answer *answer)
-{
-	const struct hx_resp_job *job = answer->session->job;
-
-	if (job->status == HAPAX_OK)
-		return false;
-	(void)hx_resp_put_error(
-		answer->out,
-		job->status == HAPAX_ERR_UNAVAILABLE
-			? "UNAVAILABLE could not reach the store; retry later"
-			: "ERR could not read the store");
-	hx_resp_session_end_job(answer->session);
-	return true;
-}
-
 /* ---------------------------------------------------------------- SCAN */
 
 static int see_key(const struct hapax_record *record, void *context)
@@ -99,25 +83,20 @@ struct scan {
 static bool read_scan_options(struct hx_resp_call *call, struct scan *scan)
 {
 	for (size_t i = 2; i < call->argc; i += 2) {
-		if (i + 1 == call->argc) {
-			hx_resp_refuse_syntax(call);
-			return false;
-		}
+		if (i + 1 == call->argc)
+			return hx_resp_refuse_syntax(call);
 		if (hx_resp_is_word(call->argv[i], "COUNT")) {
 			if (!hx_resp_integer_arg(call, call->argv[i + 1], &scan->count))
 				return false;
-			if (scan->count < 1) {
-				hx_resp_refuse_syntax(call);
-				return false;
-			}
+			if (scan->count < 1)
+				return hx_resp_refuse_syntax(call);
 		} else if (hx_resp_is_word(call->argv[i], "MATCH")) {
 			scan->pattern = call->argv[i + 1];
 			scan->has_pattern = true;
 		} else if (hx_resp_is_word(call->argv[i], "TYPE")) {
 			scan->wants_none = !hx_resp_is_word(call->argv[i + 1], "STRING");
 		} else {
-			hx_resp_refuse_syntax(call);
-			return false;
+			return hx_resp_refuse_syntax(call);
 		}
 	}
 	return true;
@@ -139,15 +118,18 @@ static bool read_cursor(struct hapax_bytes text, uint64_t *ret_id)
 	return true;
 }
 
-/* The header of the reply, then the keys. False: no memory. */
-static bool put_scan(struct hx_resp_answer *answer, const struct hx_resp_job *job)
+/* The header of the reply, then the keys. */
+static void finish_scan(struct hx_resp_answer *answer)
 {
+	const struct hx_resp_job *job = answer->session->job;
 	struct hapax_buf *out = answer->out;
 	uint64_t id = 0;
 	char number[24];
 
-	if (hx_buf_reserve(out, sizeof(number) * 4 + job->found.size) != HAPAX_OK)
-		return false;
+	if (hx_buf_reserve(out, sizeof(number) * 4 + job->found.size) != HAPAX_OK) {
+		(void)hx_resp_put_error(out, "OOM not enough memory for the reply");
+		return;
+	}
 	if (job->scan_id != 0)
 		hx_resp_service_leave_scan(answer->session->service, job->scan_id);
 	if (!job->cursor.done)
@@ -157,17 +139,6 @@ static bool put_scan(struct hx_resp_answer *answer, const struct hx_resp_job *jo
 	(void)hx_resp_put_text(out, number);
 	(void)hx_resp_put_array(out, (size_t)job->count);
 	(void)hx_buf_append(out, job->found.data, job->found.size);
-	return true;
-}
-
-static bool finish_scan(struct hx_resp_answer *answer)
-{
-	if (put_job_failure(answer))
-		return true;
-	if (!put_scan(answer, answer->session->job))
-		(void)hx_resp_put_error(answer->out, "OOM not enough memory for the reply");
-	hx_resp_session_end_job(answer->session);
-	return true;
 }
 
 void hx_resp_plan_scan(struct hx_resp_call *call)
@@ -217,13 +188,9 @@ static bool count_piece(struct hx_resp_job *job)
 	return !job->cursor.done;
 }
 
-static bool finish_dbsize(struct hx_resp_answer *answer)
+static void finish_dbsize(struct hx_resp_answer *answer)
 {
-	if (put_job_failure(answer))
-		return true;
 	(void)hx_resp_put_integer(answer->out, (int64_t)answer->session->job->count);
-	hx_resp_session_end_job(answer->session);
-	return true;
 }
 
 /* No store counts by scope, so this walks through the keys. */
@@ -271,14 +238,10 @@ static bool flush_piece(struct hx_resp_job *job)
 	return !job->cursor.done;
 }
 
-static bool finish_flush(struct hx_resp_answer *answer)
+static void finish_flush(struct hx_resp_answer *answer)
 {
-	if (put_job_failure(answer))
-		return true;
 	hx_resp_tell_changed(answer, "flush", hx_bytes(NULL, 0));
 	(void)hx_resp_put_simple(answer->out, "OK");
-	hx_resp_session_end_job(answer->session);
-	return true;
 }
 
 void hx_resp_plan_flush(struct hx_resp_call *call)

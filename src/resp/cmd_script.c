@@ -16,31 +16,33 @@
 
 /* ---------------------------------------------------------------- compare and remove */
 
-/* A claimed key has no value, so no script finds it equal. */
-static bool finish_script(struct hx_resp_answer *answer)
+/* How many keys were changed. A claimed key has no value, so no script finds it equal. */
+static void finish_script(struct hx_resp_answer *answer)
 {
-	const struct hapax_op *op = &answer->ops[0];
+	int64_t count = 0;
 
-	if (!hx_resp_put_failure(answer, op))
-		(void)hx_resp_put_integer(answer->out, op->outcome == HAPAX_OUTCOME_APPLIED);
-	return true;
+	for (size_t i = 0; i < answer->count; i++)
+		count += answer->ops[i].outcome == HAPAX_OUTCOME_APPLIED;
+	(void)hx_resp_put_integer(answer->out, count);
 }
 
 static void plan_compare_and_remove(
-	struct hx_resp_call *call, struct hapax_bytes key, struct hapax_bytes value,
-	hx_resp_finish_fn *finish)
+	struct hx_resp_call *call, const struct hapax_bytes *keys, size_t count,
+	struct hapax_bytes value, hx_resp_finish_fn *finish)
 {
 	struct hapax_bytes kept;
-	struct hapax_op *op;
 
 	if (!hx_resp_keep(call, value, &kept))
 		return;
-	op = hx_resp_add(call, HAPAX_OP_FORGET, key, false, finish);
-	if (op == NULL)
-		return;
-	op->flags = HAPAX_OP_SET_ONLY;
-	op->set_if = HAPAX_SET_IF_EQUAL;
-	op->expected = kept;
+	for (size_t i = 0; i < count; i++) {
+		struct hapax_op *op = hx_resp_add(call, HAPAX_OP_FORGET, keys[i], false, finish);
+
+		if (op == NULL)
+			return;
+		op->flags = HAPAX_OP_SET_ONLY;
+		op->set_if = HAPAX_SET_IF_EQUAL;
+		op->expected = kept;
+	}
 }
 
 /* DELEX key [IFEQ value], as in Redis 8.4. */
@@ -49,7 +51,8 @@ void hx_resp_plan_delex(struct hx_resp_call *call)
 	if (call->argc == 2)
 		hx_resp_plan_del(call);
 	else if (call->argc == 4 && hx_resp_is_word(call->argv[2], "IFEQ"))
-		plan_compare_and_remove(call, call->argv[1], call->argv[3], hx_resp_finish_applied);
+		plan_compare_and_remove(
+			call, &call->argv[1], 1, call->argv[3], hx_resp_finish_applied);
 	else
 		hx_resp_refuse_syntax(call);
 }
@@ -80,41 +83,31 @@ static void plan_compare_and_expire(
 /* ---------------------------------------------------------------- redis-py: extend */
 
 /* entry->value holds the milliseconds to add; with flags, they count from now. */
-static bool finish_extend_looked(struct hx_resp_answer *answer)
+static void finish_extend_looked(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
 	int64_t ttl_ms = answer->entry->value;
-	int64_t left_ms;
-	struct hapax_bytes token;
-	struct hapax_op *step;
-
-	if (hx_resp_put_failure(answer, op))
-		return true;
-	token = hx_bytes(answer->session->kept.data, answer->session->kept.size);
-	left_ms = op->expires_ms == HAPAX_TIME_NEVER
+	struct hapax_bytes token = hapax_buf_bytes(&answer->session->kept);
+	int64_t left_ms = op->expires_ms == HAPAX_TIME_NEVER
 		? -1
 		: op->expires_ms - hx_resp_service_now_ms(answer->session->service);
+	struct hapax_op *step;
+
 	if (!hx_resp_has_value(op) || !hx_bytes_equal(op->record->result.body, token) ||
 	    left_ms < 0) {
 		(void)hx_resp_put_integer(answer->out, 0);
-		return true;
+		return;
 	}
 	if (answer->entry->flags == 0)
 		ttl_ms += left_ms;
-	hx_resp_begin_step(answer, finish_script);
-	if (!hx_resp_batch_keep(answer->next, token, &token)) {
-		(void)hx_resp_put_error(answer->out, "OOM not enough memory for the command");
-		return true;
-	}
-	step = hx_resp_add_step(answer, HAPAX_OP_SET, op->key, false);
+	step = hx_resp_add_step(answer, HAPAX_OP_SET, op->key, finish_script, &token);
 	if (step == NULL)
-		return true;
+		return;
 	step->expected = token;
 	step->set_if = HAPAX_SET_IF_EQUAL;
 	step->ttl_ms = ttl_ms > 0 ? ttl_ms : 1;
 	hx_resp_batch_set_value(answer->next, token);
 	hx_buf_done(&answer->session->kept);
-	return false;
 }
 
 static void plan_extend(struct hx_resp_call *call, const struct hapax_bytes *args)
@@ -157,17 +150,13 @@ static bool is_repeated(const struct keys *keys, size_t index)
 }
 
 /* All or nothing: the number of keys, or 0. */
-static bool finish_set_all(struct hx_resp_answer *answer)
+static void finish_set_all(struct hx_resp_answer *answer)
 {
 	bool is_applied = true;
 
-	for (size_t i = 0; i < answer->count; i++) {
-		if (hx_resp_put_failure(answer, &answer->ops[i]))
-			return true;
+	for (size_t i = 0; i < answer->count; i++)
 		is_applied = is_applied && answer->ops[i].outcome == HAPAX_OUTCOME_APPLIED;
-	}
 	(void)hx_resp_put_integer(answer->out, is_applied ? answer->entry->value : 0);
-	return true;
 }
 
 /* Links the operation that was added last to the earlier ones of this call. */
@@ -216,66 +205,28 @@ static void plan_set_all(
 	call->entry->value = (int64_t)keys->count;
 }
 
-static bool finish_remove_all(struct hx_resp_answer *answer)
-{
-	int64_t count = 0;
-
-	for (size_t i = 0; i < answer->count; i++) {
-		if (hx_resp_put_failure(answer, &answer->ops[i]))
-			return true;
-		count += answer->ops[i].outcome == HAPAX_OUTCOME_APPLIED;
-	}
-	(void)hx_resp_put_integer(answer->out, count);
-	return true;
-}
-
-static void plan_remove_all(struct hx_resp_call *call, const struct keys *keys)
-{
-	struct hapax_bytes value;
-
-	if (!hx_resp_keep(call, keys->args[0], &value))
-		return;
-	for (size_t i = 0; i < keys->count; i++) {
-		struct hapax_op *op = hx_resp_add(
-			call, HAPAX_OP_FORGET, keys->first[i], false, finish_remove_all);
-
-		if (op == NULL)
-			return;
-		op->flags = HAPAX_OP_SET_ONLY;
-		op->set_if = HAPAX_SET_IF_EQUAL;
-		op->expected = value;
-	}
-}
-
 /* ---------------------------------------------------------------- reserving */
 
 /*
  * The existing value, or null if the key was set. A claimed key must not return null: the client
  * would run its work.
  */
-static bool finish_check_and_set(struct hx_resp_answer *answer)
+static void finish_check_and_set(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
 
-	if (hx_resp_put_failure(answer, op))
-		return true;
 	if (op->outcome == HAPAX_OUTCOME_APPLIED)
 		(void)hx_resp_put_null(answer->out, answer->protocol);
 	else if (hx_resp_has_value(op))
 		hx_resp_put_value(answer, op);
 	else
 		hx_resp_put_busy(answer);
-	return true;
 }
 
 /* 1: a duplicate. */
-static bool finish_check_and_reserve(struct hx_resp_answer *answer)
+static void finish_check_and_reserve(struct hx_resp_answer *answer)
 {
-	const struct hapax_op *op = &answer->ops[0];
-
-	if (!hx_resp_put_failure(answer, op))
-		(void)hx_resp_put_integer(answer->out, op->outcome != HAPAX_OUTCOME_APPLIED);
-	return true;
+	(void)hx_resp_put_integer(answer->out, answer->ops[0].outcome != HAPAX_OUTCOME_APPLIED);
 }
 
 static void plan_check_and_set(
@@ -308,7 +259,8 @@ static void plan_one(struct hx_resp_call *call, const struct keys *keys, enum hx
 
 	switch (script) {
 	case HX_RESP_SCRIPT_REMOVE:
-		plan_compare_and_remove(call, keys->first[0], args[0], finish_script);
+	case HX_RESP_SCRIPT_REMOVE_ALL:
+		plan_compare_and_remove(call, keys->first, keys->count, args[0], finish_script);
 		break;
 	case HX_RESP_SCRIPT_EXPIRE:
 		plan_compare_and_expire(call, keys->first[0], args[0], args[1]);
@@ -316,7 +268,6 @@ static void plan_one(struct hx_resp_call *call, const struct keys *keys, enum hx
 	case HX_RESP_SCRIPT_EXTEND: plan_extend(call, keys->first); break;
 	case HX_RESP_SCRIPT_LOCK_ALL: plan_set_all(call, keys, HAPAX_SET_IF_ABSENT); break;
 	case HX_RESP_SCRIPT_EXTEND_ALL: plan_set_all(call, keys, HAPAX_SET_IF_EQUAL); break;
-	case HX_RESP_SCRIPT_REMOVE_ALL: plan_remove_all(call, keys); break;
 	case HX_RESP_SCRIPT_CHECK_AND_SET:
 		plan_check_and_set(call, keys->first[0], args[0], args[1], finish_check_and_set);
 		break;
@@ -335,12 +286,11 @@ static void plan_script(struct hx_resp_call *call, enum hx_resp_script script)
 
 	if (!hx_resp_integer_arg(call, call->argv[2], &count))
 		return;
-	if (count > (int64_t)(call->argc - 3)) {
-		hx_resp_refuse(call, "ERR Number of keys can't be greater than number of args");
-		return;
-	}
-	if (count < 0) {
-		hx_resp_refuse(call, "ERR Number of keys can't be negative");
+	if (count < 0 || count > (int64_t)(call->argc - 3)) {
+		hx_resp_refuse(
+			call,
+			count < 0 ? "ERR Number of keys can't be negative"
+				  : "ERR Number of keys can't be greater than number of args");
 		return;
 	}
 	keys.count = (size_t)count;
@@ -361,14 +311,10 @@ static bool learn(
 	unsigned char sha1[HX_SHA1_SIZE];
 
 	*ret_script = hx_resp_script_find(text);
-	if (*ret_script == HX_RESP_SCRIPT_NONE) {
-		hx_resp_refuse(call, UNKNOWN);
-		return false;
-	}
-	if (!hx_sha1(text.data, text.size, sha1)) {
-		hx_resp_refuse(call, "ERR SHA-1 is not available on this machine");
-		return false;
-	}
+	if (*ret_script == HX_RESP_SCRIPT_NONE)
+		return hx_resp_refuse(call, UNKNOWN);
+	if (!hx_sha1(text.data, text.size, sha1))
+		return hx_resp_refuse(call, "ERR SHA-1 is not available on this machine");
 	hx_hex_encode(sha1, sizeof(sha1), digits);
 	digits[HX_RESP_SHA1_DIGITS] = '\0';
 	hx_resp_service_learn(call->service, digits, *ret_script);

@@ -32,48 +32,40 @@ static void put_old_value(struct hx_resp_answer *answer, const struct hapax_op *
 		hx_resp_put_value(answer, op);
 }
 
-static bool finish_set(struct hx_resp_answer *answer)
+static void put_set(struct hx_resp_answer *answer, bool is_set)
 {
 	const struct hapax_op *op = &answer->ops[0];
 	unsigned flags = answer->entry->flags;
 
-	if (hx_resp_put_failure(answer, op))
-		return true;
 	if (op->outcome == HAPAX_OUTCOME_BUSY)
 		hx_resp_put_busy(answer);
 	else if (flags & SET_GET)
 		put_old_value(answer, op, flags);
 	else if (flags & SET_AS_INTEGER)
-		(void)hx_resp_put_integer(answer->out, op->outcome == HAPAX_OUTCOME_APPLIED);
-	else if (op->outcome == HAPAX_OUTCOME_APPLIED)
+		(void)hx_resp_put_integer(answer->out, is_set);
+	else if (is_set)
 		(void)hx_resp_put_simple(answer->out, "OK");
 	else
 		(void)hx_resp_put_null(answer->out, answer->protocol);
-	return true;
+}
+
+static void finish_set(struct hx_resp_answer *answer)
+{
+	put_set(answer, answer->ops[0].outcome == HAPAX_OUTCOME_APPLIED);
 }
 
 /* SET with an expiry in the past: the key is absent afterward. */
-static bool finish_set_past(struct hx_resp_answer *answer)
+static void finish_set_past(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
 	unsigned flags = answer->entry->flags;
-	bool is_done = true;
+	bool is_set = true;
 
-	if (hx_resp_put_failure(answer, op))
-		return true;
 	if (flags & SET_NX)
-		is_done = !hx_resp_exists(op);
+		is_set = !hx_resp_exists(op);
 	else if (flags & SET_XX)
-		is_done = op->outcome == HAPAX_OUTCOME_APPLIED;
-	if (op->outcome == HAPAX_OUTCOME_BUSY)
-		hx_resp_put_busy(answer);
-	else if (flags & SET_GET)
-		put_old_value(answer, op, flags);
-	else if (is_done)
-		(void)hx_resp_put_simple(answer->out, "OK");
-	else
-		(void)hx_resp_put_null(answer->out, answer->protocol);
-	return true;
+		is_set = op->outcome == HAPAX_OUTCOME_APPLIED;
+	put_set(answer, is_set);
 }
 
 static void plan_set_past(struct hx_resp_call *call, unsigned flags)
@@ -188,35 +180,23 @@ void hx_resp_plan_setnx(struct hx_resp_call *call)
 	plan_set(call, call->argv[2], SET_NX | SET_AS_INTEGER, &expiry, hx_bytes(NULL, 0));
 }
 
-static void plan_setex(struct hx_resp_call *call, enum hx_resp_when_unit unit)
+void hx_resp_plan_setex(struct hx_resp_call *call)
 {
-	struct hx_resp_when when = {.unit = unit, .text = call->argv[2]};
+	struct hx_resp_when when = {.unit = call->command->variant, .text = call->argv[2]};
 	struct hx_resp_expiry expiry;
 
 	if (hx_resp_when_set(call, &when, &expiry))
 		plan_set(call, call->argv[3], 0, &expiry, hx_bytes(NULL, 0));
 }
 
-void hx_resp_plan_setex(struct hx_resp_call *call)
-{
-	plan_setex(call, HX_RESP_WHEN_SECONDS);
-}
-
-void hx_resp_plan_psetex(struct hx_resp_call *call)
-{
-	plan_setex(call, HX_RESP_WHEN_MS);
-}
-
 /* ---------------------------------------------------------------- removing */
 
-static bool finish_del(struct hx_resp_answer *answer)
+static void finish_del(struct hx_resp_answer *answer)
 {
 	int64_t removed = 0;
 	bool is_busy = false;
 
 	for (size_t i = 0; i < answer->count; i++) {
-		if (hx_resp_put_failure(answer, &answer->ops[i]))
-			return true;
 		removed += answer->ops[i].outcome == HAPAX_OUTCOME_APPLIED;
 		is_busy = is_busy || answer->ops[i].outcome == HAPAX_OUTCOME_BUSY;
 	}
@@ -224,7 +204,6 @@ static bool finish_del(struct hx_resp_answer *answer)
 		hx_resp_put_busy(answer);
 	else
 		(void)hx_resp_put_integer(answer->out, removed);
-	return true;
 }
 
 void hx_resp_plan_del(struct hx_resp_call *call)
@@ -239,19 +218,16 @@ void hx_resp_plan_del(struct hx_resp_call *call)
 	}
 }
 
-static bool finish_getdel(struct hx_resp_answer *answer)
+static void finish_getdel(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
 
-	if (hx_resp_put_failure(answer, op))
-		return true;
 	if (op->outcome == HAPAX_OUTCOME_BUSY)
 		hx_resp_put_busy(answer);
 	else if (op->outcome == HAPAX_OUTCOME_APPLIED)
 		hx_resp_put_value(answer, op);
 	else
 		(void)hx_resp_put_null(answer->out, answer->protocol);
-	return true;
 }
 
 void hx_resp_plan_getdel(struct hx_resp_call *call)

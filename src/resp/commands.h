@@ -22,17 +22,16 @@ hx_resp_plan_fn hx_resp_plan_command, hx_resp_plan_command_count, hx_resp_plan_c
 	hx_resp_plan_help, hx_resp_plan_info, hx_resp_plan_ok, hx_resp_plan_time;
 
 /* cmd_set.c */
-hx_resp_plan_fn hx_resp_plan_del, hx_resp_plan_getdel, hx_resp_plan_psetex, hx_resp_plan_set,
-	hx_resp_plan_setex, hx_resp_plan_setnx;
+hx_resp_plan_fn hx_resp_plan_del, hx_resp_plan_getdel, hx_resp_plan_set, hx_resp_plan_setex,
+	hx_resp_plan_setnx;
 
-/* cmd_get.c */
-hx_resp_plan_fn hx_resp_plan_exists, hx_resp_plan_expiretime, hx_resp_plan_get, hx_resp_plan_mget,
-	hx_resp_plan_pexpiretime, hx_resp_plan_pttl, hx_resp_plan_strlen, hx_resp_plan_ttl,
-	hx_resp_plan_type;
+/* cmd_get.c: looks up all keys; the command's finish writes the reply. */
+hx_resp_plan_fn hx_resp_plan_lookup;
+hx_resp_finish_fn hx_resp_finish_exists, hx_resp_finish_get, hx_resp_finish_mget,
+	hx_resp_finish_strlen, hx_resp_finish_ttl, hx_resp_finish_type;
 
 /* cmd_expire.c */
-hx_resp_plan_fn hx_resp_plan_expire, hx_resp_plan_expireat, hx_resp_plan_getex,
-	hx_resp_plan_persist, hx_resp_plan_pexpire, hx_resp_plan_pexpireat;
+hx_resp_plan_fn hx_resp_plan_expire, hx_resp_plan_getex, hx_resp_plan_persist;
 
 /* cmd_keyspace.c */
 hx_resp_plan_fn hx_resp_plan_dbsize, hx_resp_plan_flush, hx_resp_plan_scan;
@@ -45,9 +44,9 @@ hx_resp_plan_fn hx_resp_plan_delex, hx_resp_plan_eval, hx_resp_plan_evalsha,
 	hx_resp_plan_script_exists, hx_resp_plan_script_load;
 
 /* cmd_hapax.c */
-hx_resp_plan_fn hx_resp_plan_hapax_check, hx_resp_plan_hapax_claim, hx_resp_plan_hapax_complete,
-	hx_resp_plan_hapax_forget, hx_resp_plan_hapax_lookup, hx_resp_plan_hapax_park,
-	hx_resp_plan_hapax_release, hx_resp_plan_hapax_renew, hx_resp_plan_hapax_resolve;
+hx_resp_plan_fn hx_resp_plan_hapax_check, hx_resp_plan_hapax_claim, hx_resp_plan_hapax_forget,
+	hx_resp_plan_hapax_resolve, hx_resp_plan_hapax_token;
+hx_resp_finish_fn hx_resp_finish_hapax_lookup;
 
 /* Leaves MULTI and drops the queued commands. */
 void hx_resp_multi_forget(struct hx_resp_session *session);

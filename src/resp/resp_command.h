@@ -32,7 +32,8 @@ enum hx_resp_command_flag {
 		<< 5, /* submits its own operations: all earlier commands must be answered first */
 	HX_RESP_TEST = 1 << 6, /* only with resp.test_commands */
 	HX_RESP_ADMIN = 1 << 7,
-	HX_RESP_STEPS = 1 << 8, /* may take several steps: no command is planned after it */
+	HX_RESP_STEPS = 1 << 8,  /* may take several steps: no command is planned after it */
+	HX_RESP_PARENT = 1 << 9, /* has subcommands */
 };
 
 struct hx_resp_call;
@@ -40,27 +41,29 @@ struct hx_resp_call;
 typedef void hx_resp_plan_fn(struct hx_resp_call *call);
 
 struct hx_resp_command {
-	const char *name; /* lower case; NULL ends a table */
+	const char *name; /* lower case; of a subcommand "client|setname" */
 	int arity;        /* includes the name; negative: at least */
 	unsigned flags;   /* enum hx_resp_command_flag */
-	int first_key;    /* 0: none */
-	int last_key;     /* -1: the last argument */
-	int key_step;
+	int last_key;     /* keys are the arguments from 1 to this one; -1: the last; 0: none */
 	const char *summary;
 	const char *since; /* version of Redis; of hapax for its own commands */
 	const char *group;
-	hx_resp_plan_fn *plan;
-	const struct hx_resp_command *subcommands; /* NULL: none */
-	const char *full_name;                     /* "client|setname"; NULL: same as name */
+	hx_resp_plan_fn *plan;     /* NULL: has only subcommands */
+	hx_resp_finish_fn *finish; /* for hx_resp_plan_lookup() */
+	unsigned variant;          /* tells apart commands with the same functions */
 };
 
 /* Whether name is the command's name, in any case. */
 bool hx_resp_command_is_named(const struct hx_resp_command *command, struct hapax_bytes name);
 
-/* By name in any case; NULL: not found. */
+/* By name in any case; NULL: not found. The name of a subcommand is without its parent's. */
 const struct hx_resp_command *hx_resp_command_find(struct hapax_bytes name);
 const struct hx_resp_command *hx_resp_subcommand_find(
 	const struct hx_resp_command *command, struct hapax_bytes name);
+
+/* The subcommand after sub, or the first one; NULL: no more. */
+const struct hx_resp_command *hx_resp_subcommand_next(
+	const struct hx_resp_command *command, const struct hx_resp_command *sub);
 
 /* By index, NULL after the last. */
 const struct hx_resp_command *hx_resp_command_at(size_t index);
@@ -82,7 +85,7 @@ struct hx_resp_call {
 	struct hapax_buf *text; /* the reply, if already known */
 };
 
-/* A command whose operations have been answered. */
+/* A command whose operations, or whose job, the store has answered without an error. */
 struct hx_resp_answer {
 	struct hx_resp_session *session;
 	struct hx_resp_entry *entry;
@@ -91,6 +94,7 @@ struct hx_resp_answer {
 	int protocol;
 	struct hapax_buf *out;
 	struct hx_resp_batch *next;
+	bool has_step; /* out: another step was added to next */
 };
 
 /* Compares in any case; word is in upper case. The size alone rules out most. */
@@ -111,11 +115,16 @@ static inline bool hx_resp_is_word(struct hapax_bytes bytes, const char *word)
 	return true;
 }
 
-/* Replies with an error. text includes its code: "ERR syntax error". */
-void hx_resp_refuse(struct hx_resp_call *call, const char *text);
-__attribute__((format(printf, 2, 3))) void hx_resp_refuse_format(
+/* The arguments of "%.*s" for the start of an argument that an error quotes. */
+#define HX_RESP_SHOWN(bytes)                            \
+	(int)((bytes).size < 128 ? (bytes).size : 128), \
+		(bytes).size == 0 ? "" : (const char *)(bytes).data
+
+/* Replies with an error. text includes its code: "ERR syntax error". False, for the caller. */
+bool hx_resp_refuse(struct hx_resp_call *call, const char *text);
+__attribute__((format(printf, 2, 3))) bool hx_resp_refuse_format(
 	struct hx_resp_call *call, const char *format, ...);
-void hx_resp_refuse_syntax(struct hx_resp_call *call);
+bool hx_resp_refuse_syntax(struct hx_resp_call *call);
 void hx_resp_refuse_arity(struct hx_resp_call *call);
 
 /* Reads an integer. False: refused, as not an integer. */
@@ -141,16 +150,15 @@ void hx_resp_tell_changed(
 	const struct hx_resp_answer *answer, const char *action, struct hapax_bytes key);
 
 /*
- * Begins another step of a command, in answer->next; then add operations to it as above. NULL: the
- * reply contains the error.
+ * Adds another step of a command, one operation in answer->next. *value is replaced by a copy
+ * that lives as long; NULL: none. Returns NULL if the reply contains the error.
  */
-void hx_resp_begin_step(struct hx_resp_answer *answer, hx_resp_finish_fn *finish);
 struct hapax_op *hx_resp_add_step(
 	struct hx_resp_answer *answer, enum hapax_op_type type, struct hapax_bytes key,
-	bool wants_record);
+	hx_resp_finish_fn *finish, struct hapax_bytes *value);
 
-/* Whether the store failed to answer op; if so, the reply contains the error. */
-bool hx_resp_put_failure(struct hx_resp_answer *answer, const struct hapax_op *op);
+/* Whether the store failed to answer; if so, the reply contains the error. */
+bool hx_resp_put_failure(const struct hx_resp_answer *answer);
 
 /* A record in terms of Redis: whether it exists, whether it has a value. */
 bool hx_resp_exists(const struct hapax_op *op);
@@ -159,7 +167,7 @@ void hx_resp_put_value(struct hx_resp_answer *answer, const struct hapax_op *op)
 void hx_resp_put_busy(struct hx_resp_answer *answer);
 
 /* Finishes a command that changes one key: 1, or 0 if there was nothing to change. */
-bool hx_resp_finish_applied(struct hx_resp_answer *answer);
+void hx_resp_finish_applied(struct hx_resp_answer *answer);
 
 /* Matches like redis-server: * ? [a-z] [^a] and backslash. */
 bool hx_resp_glob(struct hapax_bytes pattern, struct hapax_bytes text, bool ignores_case);

@@ -161,11 +161,6 @@ static struct hx_resp_entry *add_entry(
 
 /* ---------------------------------------------------------------- one command */
 
-static bool is_subcommand_missing(const struct hx_resp_call *call)
-{
-	return call->command->subcommands != NULL && call->argc >= 2;
-}
-
 static void refuse_unknown(struct hx_resp_call *call)
 {
 	char args[160] = "";
@@ -182,8 +177,7 @@ static void refuse_unknown(struct hx_resp_call *call)
 	}
 	hx_resp_refuse_format(
 		call, "ERR unknown command '%.*s', with args beginning with: %s",
-		(int)(call->argv[0].size < 128 ? call->argv[0].size : 128),
-		call->argv[0].size == 0 ? "" : (const char *)call->argv[0].data, args);
+		HX_RESP_SHOWN(call->argv[0]), args);
 }
 
 static void refuse_subcommand(struct hx_resp_call *call)
@@ -196,9 +190,8 @@ static void refuse_subcommand(struct hx_resp_call *call)
 			name[i] = (char)(name[i] - 'a' + 'A');
 	}
 	hx_resp_refuse_format(
-		call, "ERR unknown subcommand '%.*s'. Try %s HELP.",
-		(int)(call->argv[1].size < 128 ? call->argv[1].size : 128),
-		call->argv[1].size == 0 ? "" : (const char *)call->argv[1].data, name);
+		call, "ERR unknown subcommand '%.*s'. Try %s HELP.", HX_RESP_SHOWN(call->argv[1]),
+		name);
 }
 
 /* Finds the command. False: unknown, and refused. */
@@ -209,7 +202,7 @@ static bool find_command(struct hx_resp_call *call)
 		refuse_unknown(call);
 		return false;
 	}
-	if (is_subcommand_missing(call)) {
+	if ((call->command->flags & HX_RESP_PARENT) != 0 && call->argc >= 2) {
 		const struct hx_resp_command *sub =
 			hx_resp_subcommand_find(call->command, call->argv[1]);
 
@@ -627,7 +620,6 @@ static bool finish_entry(
 			give_up(session);
 		session->starved++;
 		drop_records(ops, count);
-		hx_resp_session_end_job(session);
 		if (entry->is_silent)
 			out->size = before;
 		return true;
@@ -642,7 +634,9 @@ static bool finish_entry(
 			.out = out,
 			.next = next};
 
-		is_done = entry->finish(&answer);
+		if (!hx_resp_put_failure(&answer))
+			entry->finish(&answer);
+		is_done = !answer.has_step;
 		drop_records(ops, count);
 	} else if (entry->text_size > 0) {
 		/* Until the first text is stored, text.data is NULL. */
@@ -680,6 +674,7 @@ static void give_back(struct hx_resp_session *session)
 static void forget_entries(struct hx_resp_session *session)
 {
 	session->entry_count = 0;
+	hx_resp_session_end_job(session);
 	hx_buf_clear(&session->text);
 	give_back(session);
 	note_memory(session);

@@ -35,8 +35,8 @@ struct hx_resp_answer;
 struct hx_resp_command;
 struct hx_resp_job;
 
-/* Writes the reply; false: another step was added to answer->next. */
-typedef bool hx_resp_finish_fn(struct hx_resp_answer *answer);
+/* Writes the reply, or adds another step to answer->next. */
+typedef void hx_resp_finish_fn(struct hx_resp_answer *answer);
 
 /* A planned command that has no reply yet. */
 struct hx_resp_entry {

@@ -26,15 +26,10 @@ bool hx_resp_when_option(
 	return true;
 }
 
-static bool is_absolute(const struct hx_resp_when *when)
-{
-	return when->unit == HX_RESP_WHEN_AT_SECONDS || when->unit == HX_RESP_WHEN_AT_MS;
-}
-
 static bool when_refuse(struct hx_resp_call *call)
 {
-	hx_resp_refuse_format(call, "ERR invalid expire time in '%s' command", call->command->name);
-	return false;
+	return hx_resp_refuse_format(
+		call, "ERR invalid expire time in '%s' command", call->command->name);
 }
 
 /* Converts the number to an expiry. */
@@ -47,7 +42,7 @@ static bool to_expiry(
 	if ((when->unit == HX_RESP_WHEN_SECONDS || when->unit == HX_RESP_WHEN_AT_SECONDS) &&
 	    hx_mul_i64(value, 1000, &value))
 		return when_refuse(call);
-	if (is_absolute(when)) {
+	if (hx_resp_when_is_absolute(when->unit)) {
 		at_ms = value;
 		/* Only a time far in the past can overflow. */
 		if (hx_sub_i64(value, hx_resp_service_now_ms(call->service), &value))
@@ -100,9 +95,9 @@ bool hx_resp_when_expire(
 bool hx_resp_when_ttl(
 	struct hx_resp_call *call, const struct hx_resp_when *when, int64_t *ret_ttl_ms)
 {
-	struct hx_resp_expiry expiry;
+	struct hx_resp_expiry expiry = {0};
 
-	assert(!is_absolute(when));
+	assert(!hx_resp_when_is_absolute(when->unit));
 	if (!hx_resp_when_set(call, when, &expiry))
 		return false;
 	*ret_ttl_ms = expiry.ttl_ms;

@@ -17,6 +17,16 @@ enum hx_resp_when_unit {
 	HX_RESP_WHEN_AT_MS,
 };
 
+static inline bool hx_resp_when_is_absolute(enum hx_resp_when_unit unit)
+{
+	return unit == HX_RESP_WHEN_AT_SECONDS || unit == HX_RESP_WHEN_AT_MS;
+}
+
+static inline bool hx_resp_when_is_ms(enum hx_resp_when_unit unit)
+{
+	return unit == HX_RESP_WHEN_MS || unit == HX_RESP_WHEN_AT_MS;
+}
+
 struct hx_resp_when {
 	enum hx_resp_when_unit unit;
 	struct hapax_bytes text;

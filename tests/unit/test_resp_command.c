@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "resp/commands.h"
 #include "support/resp_case.h"
 #include "wire/resp/resp_reply.h"
 
@@ -39,14 +40,12 @@ static void check_row(const struct hx_resp_command *row)
 	for (const char *at = row->name; *at != '\0'; at++)
 		assert_false(isupper((unsigned char)*at));
 	assert_int_not_equal(row->arity, 0);
-	assert_true(row->plan != NULL || row->subcommands != NULL);
+	assert_true(row->plan != NULL || (row->flags & HX_RESP_PARENT) != 0);
+	assert_int_equal(row->plan == hx_resp_plan_lookup, row->finish != NULL);
 	assert_true(strlen(row->summary) > 0 && strlen(row->since) > 0 && strlen(row->group) > 0);
 	/* Keys come behind the name, and within what is always there. */
-	if (row->first_key != 0) {
-		assert_int_equal(row->first_key, 1);
-		assert_int_equal(row->key_step, 1);
+	if (row->last_key != 0)
 		assert_true((row->flags & (HX_RESP_READ | HX_RESP_WRITE)) != 0);
-	}
 	/* One that reads and writes would be neither to those who route by it. */
 	assert_true(
 		(row->flags & (HX_RESP_READ | HX_RESP_WRITE)) != (HX_RESP_READ | HX_RESP_WRITE));
@@ -57,19 +56,23 @@ static void rows(void **state)
 	(void)state;
 	for (size_t i = 0; i < hx_resp_command_count(); i++) {
 		const struct hx_resp_command *row = hx_resp_command_at(i);
-		const struct hx_resp_command *sub = row->subcommands;
-		char name[64];
+		const struct hx_resp_command *sub = NULL;
+		size_t size = strlen(row->name);
 
 		check_row(row);
+		assert_int_equal(
+			hx_resp_subcommand_next(row, NULL) != NULL,
+			(row->flags & HX_RESP_PARENT) != 0);
 		/* Names rise: they are looked for by halves. */
 		if (i > 0)
 			assert_true(strcmp(hx_resp_command_at(i - 1)->name, row->name) < 0);
-		for (; sub != NULL && sub->name != NULL; sub++) {
+		while ((sub = hx_resp_subcommand_next(row, sub)) != NULL) {
 			check_row(sub);
-			(void)snprintf(name, sizeof(name), "%s|%s", row->name, sub->name);
-			assert_string_equal(sub->full_name, name);
+			assert_memory_equal(sub->name, row->name, size);
+			assert_int_equal(sub->name[size], '|');
 			assert_ptr_equal(
-				hx_resp_subcommand_find(row, hapax_bytes_from_text(sub->name)),
+				hx_resp_subcommand_find(
+					row, hapax_bytes_from_text(sub->name + size + 1)),
 				sub);
 		}
 	}
