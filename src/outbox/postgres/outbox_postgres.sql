@@ -1,4 +1,5 @@
--- outbox_postgres.sql - what is done with the outbox, in the server: one round trip each, and usable from every language.
+-- outbox_postgres.sql - the operations of the outbox, in the server: one round trip each, and
+-- usable from every language.
 
 CREATE OR REPLACE FUNCTION @@hapax_outbox_now() RETURNS bigint LANGUAGE sql VOLATILE
 RETURN (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
@@ -11,9 +12,10 @@ RETURN encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
 CREATE OR REPLACE FUNCTION @@hapax_outbox_partition(p_key text) RETURNS smallint LANGUAGE sql IMMUTABLE
 RETURN (get_byte(sha256(convert_to(p_key, 'UTF8')), 0) & 63)::smallint;
 
--- Add an event in the transaction that is under way; its id. Those of one ordering key are published in the order in
--- which their transactions commit: the next one waits here until this one has ended. Where one transaction adds for
--- several keys, add in the same order everywhere, as for any locks.
+-- Add an event in the current transaction; returns its ID. Events of one ordering key are published
+-- in the order in which their transactions commit: the next add waits here until this transaction
+-- has ended. If a transaction adds events of several keys, add them in the same order everywhere,
+-- as for any locks.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_add(
 	p_topic text, p_payload bytea, p_ordering_key text DEFAULT NULL, p_type text DEFAULT NULL,
 	p_source text DEFAULT NULL, p_subject text DEFAULT NULL, p_content_type text DEFAULT NULL,
@@ -50,7 +52,7 @@ BEGIN
 	VALUES (nextval('@@hapax_outbox_seq'), v_id, @@hapax_outbox_partition(coalesce(v_key, v_id)),
 		@@hapax_outbox_now(), p_topic, v_key, p_type, p_source, p_subject, p_content_type, p_headers,
 		p_payload, p_origin, p_origin_id);
-	-- Only who waits is told: a NOTIFY makes all commits of the database wait for each other.
+	-- Notify only idle relays: a NOTIFY makes all commits of the database wait for each other.
 	IF EXISTS (SELECT FROM @@hapax_outbox_relay WHERE is_idle) THEN
 		PERFORM pg_notify('hapax_outbox', '');
 	END IF;
@@ -58,7 +60,7 @@ BEGIN
 END
 $$;
 
--- The same for JSON. It has a name of its own: a literal would fit both.
+-- The same for JSON. It has its own name: a literal would fit both.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_add_json(
 	p_topic text, p_payload jsonb, p_ordering_key text DEFAULT NULL, p_type text DEFAULT NULL,
 	p_source text DEFAULT NULL, p_subject text DEFAULT NULL, p_headers jsonb DEFAULT NULL, p_id text DEFAULT NULL
@@ -66,8 +68,8 @@ CREATE OR REPLACE FUNCTION @@hapax_outbox_add_json(
 RETURN @@hapax_outbox_add(p_topic, convert_to(p_payload::text, 'UTF8'), p_ordering_key, p_type, p_source, p_subject,
 	'application/json', p_headers, p_id);
 
--- A relay lives, and wants its share of the partitions. Called between batches only, so what is given up here is
--- not under way. Returns how many it has.
+-- Renew a relay and its share of the partitions. Called only between batches, so that no row of a
+-- partition given up here is in progress. Returns the number of its partitions.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_tend(p_relay text, p_owner text, p_lease_ms bigint, p_idle boolean)
 RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
@@ -79,7 +81,8 @@ BEGIN
 	VALUES (p_relay, p_owner, v_now + p_lease_ms, p_idle, p_lease_ms)
 	ON CONFLICT (relay) DO UPDATE
 	SET until_ms = excluded.until_ms, is_idle = excluded.is_idle, lease_ms = excluded.lease_ms;
-	-- One that ends far too late was given before the clock went back. A little later is one who asked after us.
+	-- A lease that ends much too late was granted before the clock went back. A slightly later
+	-- end means that the relay asked after this one.
 	DELETE FROM @@hapax_outbox_relay WHERE relay IN (SELECT relay FROM @@hapax_outbox_relay
 		WHERE until_ms < v_now OR until_ms > v_now + lease_ms + greatest(lease_ms, 60000) FOR UPDATE SKIP LOCKED);
 	SELECT ceil(64.0 / count(*)) INTO v_share FROM @@hapax_outbox_relay WHERE until_ms >= v_now;
@@ -102,10 +105,10 @@ BEGIN
 END
 $$;
 
--- Rows behind one that is parked leave the index of pending ones, and come back when none is parked any more. Order
--- does not depend on it: a row that is held holds up the later ones of its key, whatever its state. No row waits for
--- much longer than p_pause_ms, the longest pause there is: the clock went back since.
--- It starts from what is held, which is little, whatever is pending: so the plan is not left to statistics either.
+-- Rows behind a parked row leave the index of pending rows, and return when no row is parked. The
+-- order does not depend on it: a held row blocks the later ones of its key in any state. A row that
+-- would wait much longer than p_pause_ms, the longest pause, was paused before the clock went back.
+-- The query starts from the few held rows, so its plan does not depend on statistics either.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_settle(p_relay text, p_pause_ms bigint DEFAULT 86400000) RETURNS integer
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_nestloop = off SET enable_mergejoin = off SET jit = off AS $$
 DECLARE
@@ -116,7 +119,7 @@ DECLARE
 BEGIN
 	UPDATE @@hapax_outbox SET next_ms = v_now
 	WHERE held AND next_ms > v_now + p_pause_ms + 60000 AND part = ANY (v_parts);
-	-- All that is pending is gone through only where something is parked.
+	-- Pending rows are read only if a row is parked.
 	IF EXISTS (SELECT FROM @@hapax_outbox WHERE held AND state = 2 AND part = ANY (v_parts)) THEN
 		UPDATE @@hapax_outbox o SET state = 3, held = true
 		FROM (SELECT ordering_key, min(seq) AS seq FROM @@hapax_outbox
@@ -132,7 +135,7 @@ BEGIN
 END
 $$;
 
--- It goes away: others need not wait for its leases.
+-- The relay stops: others need not wait for its leases.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_leave(p_relay text) RETURNS void LANGUAGE sql
 BEGIN ATOMIC
 	UPDATE @@hapax_outbox_part SET relay = NULL, until_ms = 0 WHERE relay = p_relay;
@@ -144,10 +147,11 @@ BEGIN ATOMIC
 	UPDATE @@hapax_outbox_relay SET is_idle = p_idle WHERE relay = p_relay;
 END;
 
--- What may go out now of the partitions of a relay, in order; at most p_limit rows, and some p_bytes of payload. The
--- statistics of a table that fills and empties are those of another moment, so the plan is not left to them: pending
--- rows by their index, and for each a look at what holds up its key. What is switched off counts as so dear that the
--- server would compile the statement each time (jit).
+-- The rows of a relay's partitions that may be published now, in order; at most p_limit rows, and
+-- about p_bytes of payload. Statistics of a table that fills and empties are out of date, so the
+-- plan does not depend on them: pending rows by their index, and for each row a lookup of rows that
+-- block its key. The disabled plans count as so expensive that the server would compile the
+-- statement each time (jit).
 CREATE OR REPLACE FUNCTION @@hapax_outbox_fetch(p_relay text, p_limit integer, p_bytes bigint)
 RETURNS TABLE (seq bigint, token bigint, attempts integer, created_ms bigint, id text, topic text, ordering_key text,
 	type text, source text, subject text, content_type text, headers text, payload bytea)
@@ -178,8 +182,9 @@ BEGIN
 END
 $$;
 
--- What became of rows. A row that the broker has confirmed is sent, even if another relay holds its partition by now; everything
--- else counts only with the partition's token, and once: p_attempts are those that were fetched.
+-- Record the outcomes of rows. A row that the broker has confirmed is sent, even if another relay
+-- holds its partition by now. Any other outcome counts only with the partition's token, and once:
+-- p_attempts are the attempts that were fetched.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_mark(
 	p_sent bigint[], p_failed bigint[], p_tokens bigint[], p_attempts bigint[], p_parked boolean[], p_errors text[],
 	p_pauses bigint[]
@@ -203,8 +208,8 @@ BEGIN
 END
 $$;
 
--- What has not been sent, and who relays. Asked every other second: each count goes by an index of such rows alone, and
--- the oldest is the first by number, which is as old as makes no difference.
+-- Unsent rows and live relays. Called every two seconds: each count uses an index of such rows
+-- only, and the oldest row is the one with the lowest number, which is close enough.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_backlog()
 RETURNS TABLE (pending bigint, retrying bigint, waiting bigint, parked bigint, parked_keys bigint, oldest_ms bigint,
 	relays bigint, partitions bigint) LANGUAGE sql STABLE
@@ -220,7 +225,7 @@ BEGIN ATOMIC
 		FROM @@hapax_outbox WHERE held) h;
 END;
 
--- Let a role add events, and, as a relay, publish them.
+-- Allow a role to add events and, as a relay, to publish them.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_grant(p_role text, p_relay boolean DEFAULT false) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -238,9 +243,9 @@ BEGIN
 END
 $$;
 
--- What people do. Each returns how many rows it touched.
+-- Manual changes. Each returns the number of changed rows.
 
--- Parked rows go out again, with the attempts of new ones; by id, by ordering key, or all (both NULL).
+-- Publish parked rows again, with their attempts reset; by ID, by ordering key, or all (both NULL).
 CREATE OR REPLACE FUNCTION @@hapax_outbox_retry(p_id text DEFAULT NULL, p_key text DEFAULT NULL) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -260,7 +265,8 @@ BEGIN
 END
 $$;
 
--- A row that has not gone out stays, and its ordering key waits. One that is under way may go out all the same.
+-- Hold back a row that was not published; its ordering key waits. A row in progress may still be
+-- published.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_park(p_id text, p_error text DEFAULT 'parked by hand') RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -272,7 +278,7 @@ BEGIN
 END
 $$;
 
--- Rows that were sent before that time go, some of them.
+-- Delete some of the rows that were sent before that time.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_purge(p_age_ms bigint, p_limit integer) RETURNS bigint
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -286,11 +292,11 @@ BEGIN
 END
 $$;
 
--- Take over rows of a table that is there already: a trigger copies each into the outbox, in the transaction that
--- inserts it, and, where it has a status, says there when it was sent. An event has the id of its row; if that is a
--- number, with the name of the table before it, since other tables have the same numbers. A payload that is NULL is an
--- empty one: Debezium has such rows. Columns that are NULL do not exist; p_existing takes rows that are there now. Returns
--- how many that were.
+-- Take events from an existing table: a trigger copies each row into the outbox, in the transaction
+-- that inserts it. If the table has a status, the row gets it when the event was sent. An event has
+-- the ID of its row. If that is a number, the name of the table comes first, since other tables
+-- have the same numbers. A payload that is NULL counts as empty: Debezium has such rows. Columns
+-- that are NULL do not exist; p_existing includes the current rows. Returns their number.
 CREATE OR REPLACE FUNCTION @@hapax_outbox_adopt(
 	p_table text, p_id text, p_topic text, p_topic_prefix text, p_key text, p_type text, p_payload text,
 	p_status text, p_pending text, p_processed text, p_existing boolean
@@ -346,7 +352,8 @@ BEGIN
 		CASE WHEN p_status IS NULL THEN '' ELSE format('WHEN (NEW.%I::text = %L)', p_status, p_pending) END, v_name);
 	IF p_status IS NOT NULL THEN
 		EXECUTE format('CREATE OR REPLACE FUNCTION @@%I() RETURNS trigger LANGUAGE plpgsql AS %L', v_name || '_sent',
-			-- What is wrong with that table must not keep the outbox from marking; what passes is tried again.
+			-- A problem with that table must not stop the outbox from marking; a
+			-- temporary one is retried.
 			format('BEGIN UPDATE %s SET %I = %L WHERE %I = NEW.origin_id::%s; RETURN NULL;'
 				' EXCEPTION WHEN OTHERS THEN'
 				' IF substr(SQLSTATE, 1, 2) IN (''08'', ''40'', ''53'', ''55'', ''57'', ''58'', ''XX'') THEN RAISE; END IF;'
@@ -357,7 +364,8 @@ BEGIN
 			' OLD.state <> 1 AND NEW.origin = %L) EXECUTE FUNCTION @@%I()', v_name, v_table, v_name || '_sent');
 	END IF;
 	IF p_existing THEN
-		-- The second is how an earlier version named those whose ids are numbers.
+		-- The second condition matches the IDs that an earlier version gave to rows with
+		-- numbers.
 		EXECUTE format('SELECT count(%s) FROM %s t WHERE %s AND NOT EXISTS (SELECT FROM @@hapax_outbox o WHERE o.id = %s)'
 				' AND NOT EXISTS (SELECT FROM @@hapax_outbox o WHERE o.id = t.%I::text AND o.origin = %L)',
 			v_call, v_table,

@@ -1,12 +1,14 @@
 -- outbox_postgres_1.sql - the outbox's tables, version 1. "@@" stands for the schema and a dot.
 --
--- (1) A row is written in the transaction of the change that it tells of. It is found by its state, never by a number
---     that is larger than the last one seen: transactions commit in another order than they take numbers.
--- (2) seq is taken while an advisory lock on the ordering key is held until the end of the transaction, so that within
---     one key the order of seq is the order of commits (hapax_outbox_add).
--- (3) Rows go out in the order of seq within their ordering key. `held` marks those that hold up later ones of their
---     key: parked, waiting, or to be tried again later.
--- (4) A partition belongs to one relay at a time, by lease and token. Times are milliseconds since 1970.
+-- (1) A row is written in the transaction of the change that it reports. A relay finds rows by
+--     their state, never by a number above the last one seen: transactions commit in another order
+--     than they take numbers.
+-- (2) seq is taken under an advisory lock on the ordering key, which lasts until the end of the
+--     transaction. So within one key the order of seq is the order of commits (hapax_outbox_add).
+-- (3) Rows are published in the order of seq within their ordering key. `held` marks rows that
+--     block later ones of their key: parked, waiting, or to be retried later.
+-- (4) A partition belongs to one relay at a time, by lease and token. Times are milliseconds since
+--     1970.
 
 CREATE TABLE @@hapax_outbox_meta (
 	id smallint PRIMARY KEY CHECK (id = 1),
@@ -40,7 +42,8 @@ CREATE TABLE @@hapax_outbox (
 	origin_id text
 );
 CREATE UNIQUE INDEX hapax_outbox_id ON @@hapax_outbox (id);
--- By an expression, so that no other index has this order: the primary key would lead through all that was sent.
+-- By an expression, so that no other index has this order: the primary key would lead through all
+-- sent rows.
 CREATE INDEX hapax_outbox_pending ON @@hapax_outbox ((seq + 0), part) WHERE state = 0;
 CREATE INDEX hapax_outbox_held ON @@hapax_outbox (ordering_key, seq) WHERE held;
 CREATE INDEX hapax_outbox_sent ON @@hapax_outbox (sent_ms) WHERE state = 1;

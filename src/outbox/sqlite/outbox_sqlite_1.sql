@@ -1,6 +1,8 @@
--- outbox_sqlite_1.sql - the outbox's tables in a SQLite database, version 1. As outbox_postgres_1.sql: see there.
+-- outbox_sqlite_1.sql - the outbox's tables in a SQLite database, version 1. See
+-- outbox_postgres_1.sql.
 --
--- One transaction writes at a time, so that the order of seq is the order of commits without a lock of our own.
+-- Only one transaction writes at a time, so the order of seq is the order of commits without a
+-- lock.
 
 CREATE TABLE main.hapax_outbox_meta (
 	id INTEGER PRIMARY KEY CHECK (id = 1),

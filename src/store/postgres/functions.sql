@@ -1,22 +1,24 @@
--- functions.sql - the ledger for every language that speaks SQL.
+-- functions.sql - the store for every language that speaks SQL.
 --
 --	BEGIN;
---	SELECT * FROM hapax_claim('order-1');       -- outcome 'acquired': run; 'replay': the result is in body
---	INSERT INTO orders ...;                     -- the caller's own statements
+--	SELECT * FROM hapax_claim('order-1'); -- 'acquired': run; 'replay': body has the result
+--	INSERT INTO orders ...;               -- the caller's own statements
 --	SELECT hapax_complete('order-1', token, convert_to('{"id": 1}', 'UTF8'));
---	COMMIT;                                     -- all of it, or nothing
+--	COMMIT;                               -- all of it, or nothing
 --
--- Who comes while another transaction holds the key waits for its end (lock_timeout bounds it), then replays.
--- Without p_lease a claim lives in the transaction: committed without completion it counts as lapsed. With
--- p_lease it is a claim like any other, to be committed first and completed by its token later.
+-- If another transaction holds the key, a claim waits until that transaction ends (lock_timeout
+-- limits the wait), then replays. Without p_lease, a claim belongs to the transaction: committed
+-- without completion, it counts as lapsed. With p_lease, it is an ordinary claim: commit it first,
+-- and complete it later by its token.
 --
--- Plans are made once: the planner does not see that a generic one prunes partitions when it runs.
+-- Plans are made once: the planner does not see that a generic plan prunes partitions when it runs.
 --
--- token is the caller's own and NULL unless the outcome is 'acquired'. holder_token is for those who wait: after
--- hapax_listen(), a claim that is told 'in_progress', in a transaction that is committed, has the end of that claim told by
--- NOTIFY with holder_token as its text. Then claim again.
+-- token is the caller's own, and NULL unless the outcome is 'acquired'. holder_token is for
+-- waiters: call hapax_listen(), claim, and commit. If the outcome was 'in_progress', the end of
+-- that claim sends a NOTIFY with holder_token as its text. Then claim again.
 --
--- The tenant is p_tenant, else the setting hapax.tenant. Where row level security applies one of them is needed.
+-- The tenant is p_tenant, or else the setting hapax.tenant. With row level security, one of them is
+-- required.
 
 CREATE OR REPLACE FUNCTION @@hapax_no_tenant(p_tenant text) RETURNS bytea LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -45,7 +47,7 @@ CREATE OR REPLACE FUNCTION @@hapax_outcome(p_outcome integer) RETURNS text LANGU
 RETURN (ARRAY['acquired', 'replay', 'in_progress', 'mismatch', 'parked', 'applied', 'found', 'absent', 'busy',
 	'not_met', 'skipped'])[p_outcome];
 
--- What does not go becomes an error, so that the transaction around it does not go either.
+-- A refused operation becomes an error, so that the transaction around it fails as well.
 CREATE OR REPLACE FUNCTION @@hapax_refuse(a @@hapax_answer, p_key text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	IF a.outcome = -3 THEN
@@ -55,7 +57,7 @@ BEGIN
 END
 $$;
 
--- o was FENCED: say why, by how the record stands now.
+-- o was FENCED: explain why, by the current state of the record.
 CREATE OR REPLACE FUNCTION @@hapax_fenced(o @@hapax_op, p_key text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	v_why text;
@@ -72,7 +74,7 @@ BEGIN
 END
 $$;
 
--- Say what is wrong with it, if something is.
+-- Report what is wrong with the arguments, if anything is.
 CREATE OR REPLACE FUNCTION @@hapax_verify(p_key bytea, p_group bytea, p_tenant bytea, p_fingerprint bytea,
 	p_ttl bigint, p_lease bigint) RETURNS void LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -93,7 +95,7 @@ BEGIN
 END
 $$;
 
--- The long way, for what is not new.
+-- The full rules, for keys that are not new.
 CREATE OR REPLACE FUNCTION @@hapax_one_planned(o @@hapax_op, p_lease_less boolean) RETURNS @@hapax_answer
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 BEGIN
@@ -114,7 +116,7 @@ DECLARE
 	a @@hapax_answer;
 	v_now bigint := @@hapax_now();
 BEGIN
-	-- In one expression: PL/pgSQL prepares each of them again in every transaction.
+	-- In one expression: PL/pgSQL prepares each expression again in every transaction.
 	token := @@hapax_insert(@@hapax_tenant(p_tenant), convert_to(p_group, 'UTF8'), convert_to(p_key, 'UTF8'), true,
 		p_fingerprint, uuid_send(coalesce(p_attempt_id, gen_random_uuid())),
 		substring(convert_to(p_owner, 'UTF8') FOR 128), CASE p_on_lapse WHEN 'park' THEN 1 WHEN 'retry' THEN 0 END,
@@ -148,7 +150,8 @@ BEGIN
 		PERFORM @@hapax_refuse(a, p_key);
 	END IF;
 	outcome := @@hapax_outcome(a.outcome);
-	-- The holder's token ends the holder's claim, so it is not in the column that callers complete with.
+	-- The holder's token ends the holder's claim, so it is not in the column that callers
+	-- complete with.
 	token := CASE WHEN a.outcome = 1 THEN a.token END;
 	holder_token := CASE WHEN a.outcome = 3 THEN a.token END;
 	attempt := a.attempt;
@@ -222,7 +225,7 @@ DECLARE
 	v_group bytea := convert_to(p_group, 'UTF8');
 	v_key bytea := convert_to(p_key, 'UTF8');
 BEGIN
-	-- A claim that lives, and a small result. The rest goes by all the rules.
+	-- A live claim with a small result. All other cases go by the full rules.
 	UPDATE @@hapax_record r SET state = 2, changed = greatest(v_now, r.changed), lease_ends = 0,
 		expires = greatest(v_now, r.changed) + r.ttl, bucket = (greatest(v_now, r.changed) + r.ttl) / 300000,
 		attempt_id = NULL, owner = NULL, error = NULL,
@@ -257,8 +260,9 @@ CREATE OR REPLACE FUNCTION @@hapax_park(
 	SELECT @@hapax_by_token(5, p_key, p_token, p_group, p_tenant, p_error, 'ok', 0, NULL, NULL)
 $$;
 
--- Claim and completion in one step, for work that is done in the same transaction: 'acquired' is the first. With
--- p_raise anything else is an error (SQLSTATE HX002), so that what was sent behind it in one go does not happen.
+-- Claim and complete in one step, for work that is done in the same transaction: 'acquired' means
+-- new. With p_raise, any other outcome is an error (SQLSTATE HX002), so that statements sent after
+-- it in the same batch do not run.
 CREATE OR REPLACE FUNCTION @@hapax_check(
 	p_key text, p_fingerprint bytea DEFAULT NULL, p_ttl interval DEFAULT '24 hours', p_group text DEFAULT 'default',
 	p_tenant text DEFAULT NULL, p_raise boolean DEFAULT false) RETURNS text LANGUAGE plpgsql AS $$
@@ -286,8 +290,8 @@ BEGIN
 END
 $$;
 
--- The same for many keys at once: those that are new, to be worked on in the same transaction. Keys are taken in
--- their order, so that two such calls do not lock each other out.
+-- The same for many keys at once: returns the new ones, to be processed in the same transaction.
+-- Keys are locked in order, so that two such calls cannot deadlock.
 CREATE OR REPLACE FUNCTION @@hapax_check_all(
 	p_keys text[], p_ttl interval DEFAULT '24 hours', p_group text DEFAULT 'default', p_tenant text DEFAULT NULL)
 RETURNS SETOF text LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
@@ -312,7 +316,7 @@ BEGIN
 		ON CONFLICT DO NOTHING RETURNING key)
 	SELECT coalesce(array_agg(convert_from(key, 'UTF8')), '{}') INTO v_done FROM made;
 	RETURN QUERY SELECT unnest(v_done);
-	-- Those that are there already: expired or failed ones are new again.
+	-- Existing keys: expired and failed ones count as new.
 	FOR v_key IN SELECT DISTINCT u COLLATE "C" FROM unnest(p_keys) u WHERE NOT u = ANY (v_done) ORDER BY 1 LOOP
 		IF @@hapax_check(v_key, NULL, p_ttl, p_group, p_tenant) = 'acquired' THEN
 			RETURN NEXT v_key;

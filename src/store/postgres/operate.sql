@@ -1,17 +1,18 @@
--- operate.sql - the rules, in the server: one call is one transaction and one round trip. They are those of
--- src/record/transition.c; the conformance suite holds the two against each other.
+-- operate.sql - the rules, in the server: one call is one transaction and one round trip. The rules
+-- are those of src/record/transition.c; the conformance suite compares the two.
 --
--- (1) A claim is an INSERT that may conflict: the second caller waits for the first one's commit.
+-- (1) A claim is an INSERT that may conflict: the second caller waits for the commit of the first.
 -- (2) A token is taken while the record is held.
--- (3) What changes nothing locks nothing, so that duplicates are read without a commit that must be synced.
--- (4) The end of a claim is announced only if a caller waits for it, and by its token alone: that says nothing about
---     keys to other tenants, who hear it too.
+-- (3) An operation that changes nothing locks nothing, so that duplicates are read without a commit
+--     that must be synced.
+-- (4) The end of a claim is announced only if a caller waits for it, and only by its token. Other
+--     tenants also receive the notice, and the token reveals nothing about keys.
 
 CREATE OR REPLACE FUNCTION @@hapax_now() RETURNS bigint LANGUAGE sql VOLATILE
 RETURN (extract(epoch FROM clock_timestamp()) * 1000)::bigint;
 
--- Let tokens go on above p_token. Under a lock of its own, because setval() must not meet itself; nothing but
--- the sequence happens under it.
+-- Let tokens continue above p_token. It holds its own lock, because two calls of setval() must not
+-- overlap; only the sequence changes under that lock.
 CREATE OR REPLACE FUNCTION @@hapax_token_raise(p_token bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	v_lock bigint := (1751478384::bigint << 32) | '@@hapax_token'::regclass::oid::bigint;
@@ -27,8 +28,8 @@ BEGIN
 END
 $$;
 
--- A token above every earlier one: a sequence that follows the clock in microseconds, so that a restored backup
--- does not give numbers out again. p_token is the sequence's next.
+-- A token above every earlier one: the sequence follows the clock in microseconds, so that a
+-- restored backup does not issue a token again. p_token is the next value of the sequence.
 CREATE OR REPLACE FUNCTION @@hapax_token_follow(p_now bigint, p_token bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 BEGIN
 	IF p_token >= (p_now - 1000) * 1000 OR p_now * 1000 > 9007199254740991 - 1000000 THEN
@@ -48,7 +49,7 @@ LANGUAGE sql AS $$
 	ON CONFLICT (tenant, grp) DO UPDATE SET parked = greatest(s.parked + p_difference, 0)
 $$;
 
--- Where the ends of claims are told; a channel belongs to the whole database.
+-- The channel of notices about ended claims; a channel belongs to the whole database.
 CREATE OR REPLACE FUNCTION @@hapax_channel() RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN 'hapax_' || left(encode(sha256(convert_to('@@', 'UTF8')), 'hex'), 32);
 
@@ -61,7 +62,8 @@ $$;
 CREATE OR REPLACE FUNCTION @@hapax_tell(p_token bigint) RETURNS void LANGUAGE sql
 RETURN pg_notify(@@hapax_channel(), p_token::text);
 
--- Request a notice of the end of a claim. False: it has ended, or its row is locked; this never waits.
+-- Request a notice of the end of a claim. False: it has ended, or its row is locked; this never
+-- waits.
 CREATE OR REPLACE FUNCTION @@hapax_await(p_tenant bytea, p_group bytea, p_key bytea, p_token bigint) RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
@@ -75,7 +77,7 @@ BEGIN
 END
 $$;
 
--- The record's numbers into an answer.
+-- Copy the numbers of the record into an answer.
 CREATE OR REPLACE FUNCTION @@hapax_describe(INOUT a @@hapax_answer, r @@hapax_record, p_now bigint)
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -87,7 +89,7 @@ BEGIN
 END
 $$;
 
--- The record itself into an answer; its result where it lies, unless p_own says that the caller has it.
+-- Copy the record into an answer, with its stored result, unless p_own says that the caller has it.
 CREATE OR REPLACE FUNCTION @@hapax_show(INOUT a @@hapax_answer, r @@hapax_record, p_own boolean)
 LANGUAGE plpgsql STABLE AS $$
 BEGIN
@@ -124,7 +126,8 @@ BEGIN
 END
 $$;
 
--- Write nxt in place of old, which is held, or as a new row. False: another transaction has just made that row.
+-- Write nxt in place of old, which is locked, or as a new row. False: another transaction has just
+-- created that row.
 CREATE OR REPLACE FUNCTION @@hapax_put(old @@hapax_record, nxt @@hapax_record) RETURNS boolean
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -147,7 +150,7 @@ BEGIN
 END
 $$;
 
--- The parts of a change that most changes do not have: results apart, parked records, waiters.
+-- The rare parts of a change: separate results, parked records, waiters.
 CREATE OR REPLACE FUNCTION @@hapax_follow(
 	o @@hapax_op, old @@hapax_record, nxt @@hapax_record, p_removes boolean) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -172,15 +175,15 @@ BEGIN
 END
 $$;
 
--- Is it what a record can have? NULL is no.
+-- Are these valid values of a record? A NULL result means no.
 CREATE OR REPLACE FUNCTION @@hapax_is_good(p_key bytea, p_group bytea, p_tenant bytea, p_fingerprint bytea,
 	p_ttl bigint, p_lease bigint) RETURNS boolean LANGUAGE sql IMMUTABLE
 RETURN length(p_key) BETWEEN 1 AND 1024 AND length(p_group) BETWEEN 1 AND 128 AND length(p_tenant) BETWEEN 1 AND 128
 	AND coalesce(length(p_fingerprint) = 32, true) AND coalesce(p_ttl BETWEEN 1 AND 3155760000000, true)
 	AND coalesce(p_lease BETWEEN 1 AND 604800000, true);
 
--- An INSERT may have waited for one that came to nothing: that one's token may be the larger one, unless none was taken
--- since ours. Then it takes another, now that it holds the record.
+-- An INSERT may have waited for one that was rolled back, and that one's token may be higher,
+-- unless no token was taken since ours. Take another token now that the record is locked.
 CREATE OR REPLACE FUNCTION @@hapax_token_retake(p_tenant bytea, p_group bytea, p_key bytea, p_now bigint) RETURNS bigint
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
@@ -191,9 +194,9 @@ BEGIN
 END
 $$;
 
--- The two operations that most calls are, in as few steps as they can be; what does not fit them goes the long way
--- below. First the row of a new key: a claim, or a mark. Its token; NULL: there is one already, too many are parked, or
--- something is wrong with it.
+-- The two most frequent operations, in as few steps as possible; all other cases use the full rules
+-- below. First, the row of a new key: a claim or a mark. Returns its token. NULL: the key has a
+-- row, too many keys are parked, or an argument is invalid.
 CREATE OR REPLACE FUNCTION @@hapax_insert(
 	p_tenant bytea, p_group bytea, p_key bytea, p_is_claim boolean, p_print bytea, p_attempt_id bytea, p_owner bytea,
 	p_lapse integer, p_now bigint, p_lease bigint, p_ttl bigint, p_parked_max bigint)
@@ -223,7 +226,7 @@ BEGIN
 END
 $$;
 
--- A claim or check of a key that has no row: NULL when there is one by now.
+-- A claim or check of a key without a row. NULL: there is one by now.
 CREATE OR REPLACE FUNCTION @@hapax_new(
 	o @@hapax_op, p_now bigint, p_parked_max bigint, p_lease_less boolean) RETURNS @@hapax_answer
 LANGUAGE plpgsql AS $$
@@ -275,7 +278,8 @@ BEGIN
 END
 $$;
 
--- And the completion of a claim with a small result, when the caller does not want the record. NULL: it is a different operation.
+-- The completion of a claim with a small result, if the caller does not want the record. NULL: any
+-- other case.
 CREATE OR REPLACE FUNCTION @@hapax_end(o @@hapax_op, p_now bigint) RETURNS @@hapax_answer
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -307,8 +311,8 @@ BEGIN
 END
 $$;
 
--- Decide and apply one operation. p_now NULL: the server's clock. p_lease_less: a claim that lives in the
--- caller's transaction.
+-- Decide and apply one operation. p_now NULL: the server's clock. p_lease_less: a claim that
+-- belongs to the caller's transaction.
 CREATE OR REPLACE FUNCTION @@hapax_one(
 	o @@hapax_op, p_now bigint, p_parked_max bigint, p_lease_less boolean) RETURNS @@hapax_answer
 LANGUAGE plpgsql AS $$
@@ -351,7 +355,7 @@ BEGIN
 			END IF;
 		END IF;
 		v_now := greatest(coalesce(p_now, @@hapax_now()), old.changed);
-		-- 2048: ttl is the time at which it expires; counted from now it ends then.
+		-- 2048: ttl is the time of expiry; convert it to a span from now.
 		v_ttl := CASE WHEN o.flags & 2048 <> 0 THEN least(greatest(o.ttl - v_now, 1), 3155760000000) ELSE o.ttl END;
 		v_alive := old.state IS NOT NULL
 			AND NOT (old.state IN (2, 3) AND coalesce(old.expires <= v_now, false));
@@ -385,7 +389,7 @@ BEGIN
 					v_renews := true;
 				ELSIF old.state = 1 AND old.lease_ends > v_now THEN
 					a.outcome := 3;
-					-- Once: who holds it now may hold it for long.
+					-- Only once: the current holder may hold the key for long.
 					IF v_awaits AND old.awaited IS NULL THEN
 						v_awaits := false;
 						CONTINUE WHEN NOT @@hapax_await(o.tenant, o.grp, o.key, old.token);
@@ -566,7 +570,7 @@ BEGIN
 			nxt.key := o.key;
 		END IF;
 
-		-- Nothing to write: nothing was locked, or nothing need have been.
+		-- Nothing to write, so no lock was needed.
 		IF NOT v_puts AND NOT v_removes THEN
 			IF v_alive AND a.outcome > 0 THEN
 				IF a.outcome <> 8 AND NOT (a.outcome = 10 AND old.state = 3) THEN
@@ -574,7 +578,8 @@ BEGIN
 				END IF;
 				IF o.flags & 1 <> 0 THEN
 					a := @@hapax_show(a, old, false);
-					-- Another transaction has just removed the result: look again, and lock the record.
+					-- Another transaction has just removed the result: read
+					-- again, and lock the record.
 					IF old.result_apart AND a.outcome <> 4 AND NOT v_locks AND a.headers IS NULL
 						AND a.body IS NULL THEN
 						v_locks := true;
@@ -590,7 +595,7 @@ BEGIN
 		END IF;
 		a.changes := true;
 
-		-- What is handed out must fit the caller's memory before anything is done.
+		-- The returned record must fit into the caller's memory before anything is done.
 		IF o.flags & 1 <> 0 AND (v_alive OR o.type NOT IN (8, 9)) THEN
 			v_room := length(o.tenant) + length(o.grp) + length(o.key);
 			IF o.type IN (8, 9) THEN
@@ -612,7 +617,7 @@ BEGIN
 				RETURN a;
 			END IF;
 		END IF;
-		-- Shown before a remove takes the result away.
+		-- Copied before a removal deletes the result.
 		IF o.type IN (8, 9) AND v_alive AND o.flags & 1 <> 0 THEN
 			a := @@hapax_show(a, old, false);
 		END IF;
@@ -672,7 +677,8 @@ CREATE OR REPLACE FUNCTION @@hapax_result_size(r @@hapax_record) RETURNS bigint 
 		ELSE coalesce(length(r.headers), 0) + coalesce(length(r.body), 0) END
 $$;
 
--- A group that is all or nothing. Everything is tried in a subtransaction, which is undone unless all go.
+-- A group that is all or nothing. Everything runs in a subtransaction, which is undone unless all
+-- operations succeed.
 CREATE OR REPLACE FUNCTION @@hapax_all(
 	p_ops @@hapax_op[], p_now bigint, p_parked_max bigint, p_lease_less boolean) RETURNS SETOF @@hapax_answer
 LANGUAGE plpgsql AS $$
@@ -700,7 +706,7 @@ BEGIN
 		NULL;
 	END;
 	v_now := coalesce(p_now, @@hapax_now());
-	-- Claims share one token, taken when all of them are held.
+	-- Claims share one token, taken when all records are locked.
 	IF v_goes AND v_took THEN
 		v_token := @@hapax_token_next(v_now);
 	END IF;
@@ -715,7 +721,7 @@ BEGIN
 				a.record_token := v_token;
 			END IF;
 		ELSIF a.outcome > 0 AND (a.changes OR a.outcome IN (1, 6)) THEN
-			-- It was undone: how things stand.
+			-- The operation was undone: answer with the current record.
 			SELECT * INTO old FROM @@hapax_record r
 				WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key;
 			v_now := greatest(v_now, old.changed);
@@ -737,7 +743,7 @@ BEGIN
 				a := @@hapax_show(a, old, false);
 			END IF;
 		ELSIF a.outcome = 3 AND o.flags & 1024 <> 0 THEN
-			-- The mark was undone with the rest.
+			-- The request for a notice was undone with the rest.
 			PERFORM @@hapax_await(o.tenant, o.grp, o.key, a.token);
 		END IF;
 		RETURN NEXT a;
@@ -745,8 +751,8 @@ BEGIN
 END
 $$;
 
--- Lookups alone: all of them see the ledger at one moment, because a STABLE function reads by the snapshot of the
--- statement that calls it.
+-- Lookups only: all of them see the store at one moment, because a STABLE function uses the
+-- snapshot of the calling statement.
 CREATE OR REPLACE FUNCTION @@hapax_look(
 	p_now bigint, p_flags integer[], p_tenant bytea[], p_group bytea[], p_key bytea[])
 RETURNS SETOF @@hapax_answer LANGUAGE plpgsql STABLE AS $$
@@ -777,8 +783,8 @@ BEGIN
 END
 $$;
 
--- What the store sends: operations in the order of their keys. p_group_kind 0: each on its own; 1: they take effect
--- together; 2: all or nothing.
+-- The call of the store: operations in the order of their keys. p_group_kind 0: each on its own; 1:
+-- they take effect together; 2: all or nothing.
 CREATE OR REPLACE FUNCTION @@hapax_operate(
 	p_now bigint, p_group_kind smallint, p_lease_less boolean, p_parked_max bigint,
 	p_type smallint[], p_flags integer[], p_room bigint[], p_tenant bytea[], p_group bytea[], p_key bytea[],
@@ -795,7 +801,8 @@ BEGIN
 		RETURN QUERY SELECT * FROM @@hapax_look(p_now, p_flags, p_tenant, p_group, p_key);
 		RETURN;
 	END IF;
-	-- The records of a group are held before the first one is looked at, in the order of all who do so.
+	-- The records of a group are locked before the first one is read, in the same order by
+	-- every caller.
 	IF p_group_kind > 0 THEN
 		FOR i IN 1..cardinality(p_key) LOOP
 			PERFORM 1 FROM @@hapax_record r
@@ -821,8 +828,9 @@ BEGIN
 END
 $$;
 
--- The same within a transaction of the caller's: in a savepoint, waiting for others for p_wait_ms at most. An error
--- becomes an answer of its own (place -1, the code in owner, the detail in error), and the caller's statements stay.
+-- The same within the caller's transaction: in a savepoint, with waits of at most p_wait_ms. An
+-- error becomes an answer (place -1, the code in owner, the detail in error), and the caller's
+-- statements stay.
 CREATE OR REPLACE FUNCTION @@hapax_join(
 	p_wait_ms bigint,
 	p_now bigint, p_group_kind smallint, p_lease_less boolean, p_parked_max bigint,
@@ -852,12 +860,14 @@ EXCEPTION WHEN others THEN
 END
 $$;
 
--- The two of a run in the caller's transaction, without arrays and without a savepoint: what fails here fails
--- the savepoint around it (postgres_savepoint.h). Both have few expressions, because PL/pgSQL prepares each of them again in every
--- transaction, and answer in a few bytes: a row of all columns of an answer costs as much as the INSERT.
+-- The two steps of a run in the caller's transaction, without arrays and without a savepoint: a
+-- failure here fails the savepoint around it (postgres_savepoint.h). Both have few expressions,
+-- because PL/pgSQL prepares each of them again in every transaction. They answer in a few bytes: a
+-- row with all columns of an answer costs as much as the INSERT.
 --
--- First the claim of a new key: its token and its time; NULL: it is not new, too many are parked, there is no room. Then
--- hapax_tx_claim() decides. The INSERT takes the token, and sets how long it waits, by itself.
+-- First, the claim of a new key: its token and time. NULL: it is not new, too many keys are parked,
+-- or there is no room. Then hapax_tx_claim() decides. The INSERT takes the token, and sets its own
+-- lock timeout.
 CREATE OR REPLACE FUNCTION @@hapax_tx_take(
 	p_wait_ms bigint, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint, p_tenant bytea, p_group bytea,
 	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint) RETURNS bytea LANGUAGE plpgsql AS $$
@@ -885,7 +895,7 @@ BEGIN
 END
 $$;
 
--- By all the rules; it waits for others for p_wait_ms at most.
+-- Decide by the full rules, with waits of at most p_wait_ms.
 CREATE OR REPLACE FUNCTION @@hapax_tx_claim(
 	p_wait_ms bigint, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint, p_tenant bytea, p_group bytea,
 	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint) RETURNS @@hapax_answer
@@ -913,9 +923,9 @@ BEGIN
 END
 $$;
 
--- And the completion, behind which the COMMIT was sent already: what is not applied is an error. Attempt, first seen, when
--- it expires. The claim must have been written by this very transaction (xmin); the handler may have ended that, and
--- begun another.
+-- The completion, after which the COMMIT was already sent: anything but applied is an error.
+-- Returns attempt, first seen and expiry. The same transaction must have written the claim (xmin):
+-- the handler may have ended it and begun another.
 CREATE OR REPLACE FUNCTION @@hapax_tx_finish(
 	p_now bigint, p_tenant bytea, p_group bytea, p_key bytea, p_token bigint, p_kind bigint, p_class bigint,
 	p_status bigint, p_omitted bigint, p_headers bytea, p_body bytea) RETURNS bytea
@@ -946,7 +956,7 @@ BEGIN
 END
 $$;
 
--- A large result, a claim that is not held as it was: by all the rules.
+-- A large result, or a claim that has changed: decide by the full rules.
 CREATE OR REPLACE FUNCTION @@hapax_tx_finish_slowly(
 	p_now bigint, p_tenant bytea, p_group bytea, p_key bytea, p_token bigint, p_kind bigint, p_class bigint,
 	p_status bigint, p_omitted bigint, p_headers bytea, p_body bytea) RETURNS bytea

@@ -1,7 +1,8 @@
--- postgres_walk.sql - what is asked of the ledger as a whole, in bounded pieces.
+-- postgres_walk.sql - operations on the whole store, in bounded steps.
 
--- The months that results of the next time fall into, and those that are over. For the tables' owner alone. If
--- another session holds a lock, this is left for the next time: waiting for a lock would block all later sessions.
+-- Create the partitions of the coming months for results, and drop those that are over. For the
+-- owner of the tables only. If another session holds a lock, skip it until the next call: waiting
+-- for the lock would block all later sessions.
 CREATE OR REPLACE FUNCTION @@hapax_months(p_now bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
 	v_first timestamp := date_trunc('month', to_timestamp(p_now / 1000.0) AT TIME ZONE 'UTC');
@@ -40,8 +41,9 @@ BEGIN
 END
 $$;
 
--- A piece of housekeeping: remove what has expired, settle claims that were not taken over. A locked row is
--- left for the next time. One sweep at a time: looked is NULL while another session sweeps.
+-- One step of housekeeping: remove expired records, and settle claims that were not taken over.
+-- Locked rows are skipped until the next call. One sweep at a time: looked is NULL while another
+-- session sweeps.
 CREATE OR REPLACE FUNCTION @@hapax_sweep(p_now bigint, p_limit bigint, OUT looked bigint, OUT removed bigint,
 	OUT lapsed bigint) LANGUAGE plpgsql AS $$
 DECLARE
@@ -89,7 +91,8 @@ BEGIN
 END
 $$;
 
--- How many records there are: counted while that is cheap, else as the planner estimates. Sweeps ask often.
+-- Number of records: counted if that is cheap, else the estimate of the planner. Sweeps call it
+-- often.
 CREATE OR REPLACE FUNCTION @@hapax_left() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	v_bytes bigint;
@@ -104,7 +107,8 @@ BEGIN
 END
 $$;
 
--- How the ledger stands. Up to a million records are counted; of more, those that are done are estimated.
+-- Totals of the store. Up to a million records are counted; above that, the number of done records
+-- is estimated.
 CREATE OR REPLACE FUNCTION @@hapax_stats(p_now bigint, OUT now bigint, OUT token bigint, OUT bytes bigint,
 	OUT claimed bigint, OUT done bigint, OUT failed bigint, OUT parked bigint, OUT expired bigint)
 LANGUAGE plpgsql AS $$
@@ -132,8 +136,8 @@ BEGIN
 END
 $$;
 
--- Records in the order of their names, behind one of them: at most p_count, and no more when their results are
--- p_bytes.
+-- Records in the order of their names, after a given one: at most p_count, and about p_bytes of
+-- results.
 CREATE OR REPLACE FUNCTION @@hapax_scan(p_from_tenant bytea, p_from_group bytea, p_from_key bytea,
 	p_inclusive boolean, p_tenant bytea, p_group bytea, p_count bigint, p_bytes bigint)
 RETURNS TABLE (tenant bytea, grp bytea, key bytea, record @@hapax_answer) LANGUAGE plpgsql AS $$
@@ -158,7 +162,8 @@ BEGIN
 END
 $$;
 
--- Decisions of this hour, added up; p_counts has a run of numbers for each scope. Not worth a sync.
+-- Add decisions to the current hour; p_counts has the same number of counts for each scope. Not
+-- worth a sync.
 CREATE OR REPLACE FUNCTION @@hapax_count(p_now bigint, p_tenants bytea[], p_groups bytea[], p_counts bigint[])
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -175,7 +180,8 @@ BEGIN
 END
 $$;
 
--- What a role needs that is not the owner: SELECT hapax_grant('app'). It then sees the tenant in hapax.tenant.
+-- The rights of a role that is not the owner: SELECT hapax_grant('app'). It then sees the tenant in
+-- hapax.tenant.
 CREATE OR REPLACE FUNCTION @@hapax_grant(p_role name) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
 	EXECUTE format('GRANT USAGE ON SCHEMA %s TO %I', rtrim('@@', '.'), p_role);

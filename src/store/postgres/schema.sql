@@ -1,15 +1,17 @@
--- schema.sql - the ledger's tables, version 1. "@@" stands for the ledger's schema and a dot.
+-- schema.sql - the tables of the store, version 1. "@@" stands for its schema and a dot.
 --
--- Names, keys and texts are bytea: a key is any bytes. States and kinds are numbered as in
--- include/hapax/record.h. Times are milliseconds since 1970; NULL is never, forever, none.
+-- Names, keys and texts are bytea: a key may have any bytes. States and kinds are numbered as in
+-- include/hapax/record.h. Times are milliseconds since 1970; NULL means never, forever or none.
 --
--- (1) hapax_record is narrow and has one unique index. Results of more than 512 bytes lie in hapax_result.
--- (2) `bucket` is when the sweep begins to look at a record, in steps of five minutes: at its expiry, or for
---     a claim when it would expire were it completed at once. A claim and its completion nearly always share
---     it, so that no index entry changes and the update stays on its page (HOT).
--- (3) A row of hapax_result belongs to the record with its token. It is dropped with its month, so a record
---     that the sweep removes leaves it behind unseen.
--- (4) Everything that holds a tenant's data has FORCE ROW LEVEL SECURITY; see hapax_sees().
+-- (1) hapax_record is narrow and has one unique index. Results of more than 512 bytes are in
+--     hapax_result.
+-- (2) `bucket` is the time from which the sweep examines a record, in steps of five minutes: its
+--     expiry, or for a claim the expiry that it would have if completed at once. A claim and its
+--     completion nearly always share it, so that no index entry changes and the update stays on its
+--     page (HOT).
+-- (3) A row of hapax_result belongs to the record with its token. It is dropped with its month, so
+--     it may outlive a record that the sweep removed.
+-- (4) Every table with data of a tenant has FORCE ROW LEVEL SECURITY; see hapax_sees().
 
 CREATE TABLE @@hapax_meta (
 	id smallint PRIMARY KEY CHECK (id = 1),
@@ -62,7 +64,7 @@ CREATE TABLE @@hapax_result (
 	PRIMARY KEY (tenant, grp, key, token, expires)
 ) PARTITION BY RANGE (expires);
 
--- What has no month of its own: kept forever, or further ahead than months were made for.
+-- Results without a month: kept forever, or beyond the months that have partitions.
 CREATE TABLE @@hapax_result_rest PARTITION OF @@hapax_result DEFAULT;
 CREATE INDEX hapax_result_rest_expires ON @@hapax_result_rest (expires);
 
@@ -81,8 +83,9 @@ CREATE TABLE @@hapax_counter (
 	PRIMARY KEY (hour, tenant, grp)
 );
 
--- Whose rows the session sees: those of the tenant in hapax.tenant. '*' is everybody's, and for the ledger's
--- owner alone (a stored procedure of the server, a backup); superusers and BYPASSRLS see everything anyway.
+-- Which rows the session sees: those of the tenant in hapax.tenant. '*' means all tenants, and is
+-- only for the owner of the tables (a stored procedure of the server, a backup). Superusers and
+-- roles with BYPASSRLS see everything anyway.
 DO $do$
 DECLARE
 	name text;
@@ -106,9 +109,9 @@ BEGIN
 END
 $do$;
 
--- One operation, as hapax_operate() takes it. Flags: 1 the record is wanted, 2 on_lapse park, 4 force,
--- 8 set only, 16 keep ttl, 32 if absent, 64 if present, 128 if equal, 256 the value is over the limit,
--- 512 all the room that there is, 1024 the caller listens, 2048 ttl is when it expires.
+-- One operation, the argument of hapax_operate(). Flags: 1 return the record, 2 on_lapse park, 4
+-- force, 8 set only, 16 keep ttl, 32 if absent, 64 if present, 128 if equal, 256 the value exceeds
+-- the limit, 512 the room is final, 1024 the caller listens, 2048 ttl is the time of expiry.
 CREATE TYPE @@hapax_op AS (
 	place integer, -- its number in the call
 	type smallint, -- as enum hapax_op_type
@@ -140,7 +143,7 @@ CREATE TYPE @@hapax_op AS (
 	expires bigint
 );
 
--- Its answer. outcome: as enum hapax_outcome, or, below zero, as enum hapax_status.
+-- Its answer. outcome: as in enum hapax_outcome or, if negative, as in enum hapax_status.
 CREATE TYPE @@hapax_answer AS (
 	place integer,
 	outcome smallint,
@@ -150,7 +153,7 @@ CREATE TYPE @@hapax_answer AS (
 	first_seen bigint,
 	expires bigint,
 	lease_left bigint,
-	-- The record, if it is wanted and there is one: state is not NULL then.
+	-- The record, if it was requested and exists; then state is not NULL.
 	state smallint,
 	origin smallint,
 	on_lapse smallint,

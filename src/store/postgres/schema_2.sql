@@ -1,13 +1,13 @@
--- schema_2.sql - version 2 of the ledger's tables: who waits is told.
+-- schema_2.sql - version 2 of the tables: waiters are notified.
 --
--- `awaited` is set by who was answered IN_PROGRESS and listens, and stays until the claim ends. Only then the end is
--- told by NOTIFY, which makes commits wait for each other.
+-- A caller that got IN_PROGRESS and listens sets `awaited`, which stays until the claim ends. Only
+-- then is the end announced by NOTIFY, which makes commits wait for each other.
 
 ALTER TABLE @@hapax_record ADD COLUMN awaited boolean;
 
--- It is read from its text again for every statement that writes: a tenth of what a claim costs.
+-- Its text is parsed again for every statement that writes: a tenth of the cost of a claim.
 ALTER TABLE @@hapax_record DROP CONSTRAINT IF EXISTS hapax_record_state_check;
 
--- Functions that have another form now.
+-- Functions whose parameters have changed.
 DROP FUNCTION IF EXISTS @@hapax_check_input(bytea, bytea, bytea, bytea, bigint);
 DROP FUNCTION IF EXISTS @@hapax_insert(bytea, bytea, bytea, boolean, bytea, bytea, bytea, integer, bigint, bigint, bigint);

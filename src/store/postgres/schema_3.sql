@@ -1,8 +1,9 @@
--- schema_3.sql - version 3 of the ledger: a claim that was not acquired has no token.
+-- schema_3.sql - version 3 of the store: a claim that was not acquired has no token.
 --
--- hapax_claim() answers one column more, holder_token. That is another type of result, so the function cannot be replaced:
--- it is dropped and made again, with the owner and the grants that it had. Its body comes from functions.sql, which replaces
--- this one. An object of others that depends on the old form ends the migration with PostgreSQL's own error.
+-- hapax_claim() returns one more column, holder_token. That is another result type, so the function
+-- cannot be replaced: it is dropped and created again, with its owner and its grants. Its body
+-- comes from functions.sql, which replaces this one. If an object of another owner depends on the
+-- old form, the migration fails with PostgreSQL's own error.
 DO $do$
 DECLARE
 	v_name text := '@@hapax_claim(text, bytea, interval, interval, text, text, text, uuid, text)';
@@ -23,7 +24,8 @@ BEGIN
 		OUT lease_left interval, OUT result_class text, OUT result_status integer, OUT headers bytea, OUT body bytea,
 		OUT holder_token bigint) LANGUAGE plpgsql AS 'BEGIN END';
 	EXECUTE format('ALTER FUNCTION %s OWNER TO %s', v_name, v_owner::regrole);
-	-- What a new function is given by default (PUBLIC, ALTER DEFAULT PRIVILEGES) is not what this one had.
+	-- The default grants of a new function (PUBLIC, ALTER DEFAULT PRIVILEGES) may differ from
+	-- those that this one had.
 	FOR g IN SELECT DISTINCT e.grantee FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) e
 			WHERE p.oid = to_regprocedure(v_name) LOOP
 		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %s', v_name,

@@ -1,16 +1,16 @@
 -- claim.lua - claims, or checks: see usual.lua.
 --
--- ARGV: 7 for each: flags, 'room base' or '', lease, ttl, fingerprint, attempt_id, owner
--- The answer is the token when there was no record.
+-- ARGV: 7 per operation: flags, 'room base' or '', lease, ttl, fingerprint, attempt_id, owner
+-- The answer is the token if there was no record.
 local is_check = ARGV[4] == 'check'
 local parked_max = tonumber(match(ARGV[3], '^0 0 (%d+)$'))
 local count = #KEYS - 4
--- None of the records is there, but for those that are made here?
+-- Is none of the records present, except those created here?
 local are_new = count > 1 and call('EXISTS', unpack(KEYS, 5)) == 0
 local made = {}
 local lease_of, due_of = spans(), spans()
 
--- There is no record: make one. nil: not so usual.
+-- There is no record: create one. nil: not a usual case.
 local function take(name, at)
 	local print, ttl = ARGV[at + 4], ARGV[at + 3]
 	local fresh = math.max(token + 1, micros)
@@ -74,7 +74,7 @@ local function take(name, at)
 	return fresh
 end
 
--- A record that is there and stays as it is. nil: not so usual.
+-- A record exists and stays unchanged. nil: not a usual case.
 local function show(name, at)
 	local row = call('HMGET', name, 'state', 'token', 'attempt', 'seen', 'changed', 'lease', 'expires', 'ttl', 'lapse',
 		'origin', 'print', 'by', 'owner', 'error')

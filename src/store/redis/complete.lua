@@ -1,7 +1,8 @@
 -- complete.lua - completes: see usual.lua.
 --
--- ARGV: 9 for each: flags, 'room base' or '', token, kind, class, status, omitted, headers, body
--- The answer is {attempt, seen, when it expires or -1} when the claim is held by that token.
+-- ARGV: 9 per operation: flags, 'room base' or '', token, kind, class, status, omitted, headers,
+-- body
+-- The answer is {attempt, seen, expiry or -1} if the token holds the claim.
 local has_limits = find(ARGV[3], '0 0 ', 1, true) ~= 1
 local names = {'kind', 'class', 'status', 'omitted', 'headers', 'body'}
 
@@ -12,14 +13,15 @@ local function finish(name, at, row, attempt, seen)
 	local size = 600 + 4 * #member + #(row[7] or '') + #ARGV[at + 7] + #ARGV[at + 8]
 	local expires, n = -1, 12
 	if not has_written then
-		-- It needs no memory: what follows may then be written although the server is full.
+		-- It needs no memory. The commands after it may then write even if the server is
+		-- full.
 		local reply = try('ZREM', KEYS[2], '')
 		if type(reply) == 'table' then
 			return failed(reply)
 		end
 	end
 	has_written, is_changed = true, true
-	-- Empty is as good as removed, and costs less.
+	-- An empty field counts as removed, and costs less.
 	local set = {'HSET', name, 'state', 'done', 'changed', stamp, 'bytes', format('%d', size), 'lease', '', 'by', ''}
 	if row[5] then
 		local due

@@ -1,4 +1,4 @@
--- count.lua - add decisions to the current hour. ARGV[3] how many counts a row has; then rows of a
+-- count.lua - add decisions to the current hour. ARGV[3]: number of counts per row; then rows of a
 -- scope and its counts. Hours are kept for 30 days, each in <prefix>:hour:<ms> as scope:decision.
 local HOUR, KEPT = 3600000, 30 * 24 * 3600000
 local width = tonumber(ARGV[3])

@@ -1,4 +1,4 @@
--- hours.lua - the first hour after ARGV[3] that has counts. ARGV[4]: how many counts a row has.
+-- hours.lua - the first hour after ARGV[3] that has counts. ARGV[4]: number of counts per row.
 -- Answers {hour, scope, count..., scope, count...}, or {}.
 local width = tonumber(ARGV[4])
 local found = call('ZRANGEBYSCORE', prefix .. ':hours', '(' .. ARGV[3], '+inf', 'LIMIT', 0, 1)

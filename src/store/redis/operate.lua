@@ -1,22 +1,22 @@
 -- operate.lua - operations on records that take effect together. The rules are those of
--- src/record/transition.c; the conformance suite holds the two against each other.
+-- src/record/transition.c; the conformance suite compares the two.
 --
 -- KEYS[4 + i] the record of operation i
 -- ARGV[3] '1': all or nothing; [4] keys_max, [5] bytes_max (0: none), [6] parked_max
--- then 18 for each operation:
---   1 type   2 flags, letters: w the record is wanted, l room is all there is, p lapse park,
+-- then 18 per operation:
+--   1 type   2 flags, letters: w return the record, l the room is final, p lapse park,
 --   f force, s set only, k keep ttl, t ttl is a time, a if absent, x if present, e if equal,
---   o the value is over the limit: refuse it
+--   o the value exceeds the limit: refuse it
 --   3 room for the record's texts   4 size of tenant, group and key   5 lease   6 ttl
 --   7 fingerprint   8 attempt_id   9 owner   10 error   11 token   12 expected
 --   13 kind   14 class   15 status   16 omitted   17 headers   18 body
--- load has its record there: lease is when it ends, expected is 'state attempt seen changed expires origin',
--- with - for never.
+-- load passes its record there: lease is its end, and expected is 'state attempt seen changed
+-- expires origin', with - for never.
 --
--- Answers {removed, answer...}, or {'room', i, size} with nothing done when the record that
--- operation i hands out needs more room. An answer is {outcome, unverified, token, attempt, seen,
--- expires, lease left, record}; a record is false or its 14 fields and then false, 1 (the result is
--- the caller's own) or the six of its result.
+-- Answers {removed, answer...}. If the record that operation i returns needs more room, nothing was
+-- done, and the answer is {'room', i, size}. An answer is {outcome, unverified, token, attempt,
+-- seen, expires, lease left, record}. A record is false, or its 14 fields and then false, 1 (the
+-- result is the caller's own) or the six fields of its result.
 local FIRST, STRIDE = 7, 18
 local TOKEN_MAX = 9007199254740991
 local ATTEMPT_MAX = 4294967295
@@ -49,7 +49,7 @@ local function change(op, next, results)
 	op.results = results
 end
 
--- A token above every earlier one; the claims of an all-or-nothing group share theirs.
+-- A token above every earlier one; the claims of an all-or-nothing group share one.
 local function take_token(op)
 	if not (has_taken and all_or_nothing) then
 		local fresh = token + 1
@@ -67,7 +67,7 @@ local function take_token(op)
 	return text(token)
 end
 
--- How long a record that op writes is kept: from now on it ends at the very time that was said.
+-- The TTL of a record that op writes. If op gives a time, the TTL ends exactly then.
 local function ttl_of(op)
 	if not has(op, 't') then
 		return op.ttl
@@ -127,7 +127,7 @@ local function is_mismatch(op, old)
 		op.unverified = 1
 		return false
 	end
-	-- One that comes from another ledger may be half as long.
+	-- The fingerprint of a record from another store may have only half of the bytes.
 	local size = math.min(#op.print, #old.print)
 	return string.sub(op.print, 1, size) ~= string.sub(old.print, 1, size)
 end
@@ -263,7 +263,7 @@ local function expire(op, old)
 	end
 end
 
--- A record that another ledger had, as it was there.
+-- A record of another store, unchanged.
 local function load_record(op)
 	local state, attempt, seen, changed, expires, origin = string.match(op.expected,
 		'^(%a+) (%d+) (%-?%d+) (%-?%d+) (%-?%d*) (%a+)$')
@@ -321,7 +321,7 @@ local function read_op(i)
 	return op
 end
 
--- What a record takes in the server, roughly: its hash, its places in two sorted sets, its name.
+-- Approximate memory of a record in the server: its hash, its entries in two sorted sets, its name.
 local function size_of(op)
 	local next = op.next
 	local size = 600 + 4 * #op.member + #next.print + #next.by + #next.owner + #next.error
@@ -349,7 +349,7 @@ local function is_over_bytes(op, growth)
 	local size = tonumber(op.next.bytes)
 	local is_over = used > room or size > room - used
 	if is_over and op.type == 'complete' then
-		-- What was done stays done, as a tombstone.
+		-- A completed run stays done, as a tombstone.
 		omit_body(op)
 		size = tonumber(op.next.bytes)
 		is_over = false
@@ -376,7 +376,7 @@ local function has_result(record)
 	return record.state == 'done'
 end
 
--- What is handed out: set and forget show the record as it was, others as it is.
+-- The record to return: set and forget show it before the operation, others after it.
 local function to_hand_out(op)
 	if op.type == 'set' or op.type == 'forget' then
 		return op.old
@@ -384,7 +384,7 @@ local function to_hand_out(op)
 	return op.effect == 'put' and op.next or op.old
 end
 
--- The bytes of the texts of a record that an operation with an effect hands out.
+-- Size of the texts of a record that an operation with an effect returns.
 local function room_needed(op)
 	local record = to_hand_out(op)
 	if not record then
@@ -437,7 +437,8 @@ local function describe(op)
 		text(left), false}
 end
 
--- Nothing of the group happens: those who would have gone are told how things stand.
+-- Nothing of the group happens: operations that would have succeeded answer with the current
+-- record.
 local function skip_all()
 	for i = 1, count do
 		local op = ops[i]
@@ -450,7 +451,7 @@ local function skip_all()
 	end
 end
 
--- Full: let go of what has expired first.
+-- The store is full: remove expired records first.
 local removed = 0
 if (keys_max ~= 0 and total() + count > keys_max) or
 	(bytes_max ~= 0 and bytes >= bytes_max - math.floor(bytes_max / 16)) then

@@ -1,16 +1,16 @@
--- prelude.lua - stands in front of every script: the ledger's books, its clock, its records.
+-- prelude.lua - precedes every script: the store's totals, its clock, its records.
 --
--- KEYS[1] meta    hash: version, now, token, how many records in each state, their bytes
+-- KEYS[1] meta    hash: version, now, token, number of records per state, their bytes
 -- KEYS[2] due     sorted set: when a record expires, or a lapsed claim is given up
--- KEYS[3] keys    sorted set, all scores 0: every record, to be walked in order
--- KEYS[4] parked  hash: parked records of each scope
--- ARGV[1] the time in ms, or '' for the server's own; ARGV[2] the prefix of all names
+-- KEYS[3] keys    sorted set, all scores 0: every record, for walks in order
+-- KEYS[4] parked  hash: parked records per scope
+-- ARGV[1] the time in ms, or '' for the server's clock; ARGV[2] the prefix of all names
 --
--- A record is the hash <prefix>:<tenant>/<group>:<key>. An empty field is as none: no ttl
--- is forever, no expires is never, no lapse is retry, no class is ok, no kind is none.
+-- A record is the hash <prefix>:<tenant>/<group>:<key>. An empty field counts as missing: no ttl is
+-- forever, no expires is never, no lapse is retry, no class is ok, no kind is none.
 --
 -- (1) Everything is read and decided before the first write.
--- (2) `now` never goes back: what was written last is kept in meta.
+-- (2) `now` never goes back: meta keeps the last time written.
 -- (3) The counts in meta are those of the records in `keys`.
 local call = redis.call
 local prefix = ARGV[2]
@@ -53,7 +53,7 @@ local function name_of(member)
 	return prefix .. ':' .. member
 end
 
--- The record as a table of its fields, '' where one is not stored. nil: there is none.
+-- The record as a table of its fields, '' for a missing one. nil: no record.
 local function load(name)
 	local values = call('HMGET', name, unpack(fields))
 	if not values[1] then
@@ -81,7 +81,7 @@ local function is_lapsed(record)
 	return record.state == 'claimed' and tonumber(record.lease) <= now
 end
 
--- The end of a span that begins now; forever has no end.
+-- The end of a span that begins now; a span of forever has no end.
 local function after(span)
 	if span == '' then
 		return ''
@@ -114,7 +114,7 @@ local function enter_parked(record, error)
 	record.error = error
 end
 
--- When the sweep has to look at a record; nil: never.
+-- When the sweep must examine a record; nil: never.
 local function due_of(record)
 	if record.state == 'claimed' then
 		return record.ttl ~= '' and text(tonumber(record.lease) + tonumber(record.ttl)) or nil
@@ -129,8 +129,8 @@ local function count_parked(member, difference)
 	end
 end
 
--- Write next in place of old (nil: a new record). results: nil keeps what is stored, else six
--- values in the order of result_fields, '' for none.
+-- Write next in place of old (nil: a new record). results: nil keeps the stored result; otherwise
+-- six values in the order of result_fields, '' for none.
 local function put(member, old, next, results)
 	local name = name_of(member)
 	local set, drop = {}, {}
@@ -202,13 +202,14 @@ local function keep_books()
 		'failed', text(counts.failed), 'parked', text(counts.parked))
 end
 
--- A write that needs no memory and does nothing. Redis asks whether memory is left only before
--- the first write of a script, so what follows may write although the server is full.
+-- A write that needs no memory and does nothing. Redis checks for free memory only before the first
+-- write of a script, so the commands after it may write even if the server is full.
 local function write_though_full()
 	call('ZREM', KEYS[2], '')
 end
 
--- Remove what has expired, settle claims that lapsed and were not taken over: looked, removed, lapsed.
+-- Remove expired records, and settle lapsed claims that were not taken over. Returns looked,
+-- removed, lapsed.
 local function sweep(limit)
 	local members = call('ZRANGEBYSCORE', KEYS[2], '-inf', text(now), 'LIMIT', 0, limit)
 	local removed, lapsed = 0, 0
@@ -218,7 +219,7 @@ local function sweep(limit)
 	for _, member in ipairs(members) do
 		local old = load(name_of(member))
 		if not old or not is_valid(old) then
-			-- Another client removed it or wrote over it: it is no longer a record.
+			-- Another client removed or overwrote it: it is no longer a record.
 			call('ZREM', KEYS[2], member)
 			call('ZREM', KEYS[3], member)
 		elseif is_expired(old) then

@@ -1,4 +1,4 @@
--- raise.lua - give out no token below ARGV[3] any more. Answers {token}.
+-- raise.lua - issue no token below ARGV[3] from now on. Answers {token}.
 local floor = tonumber(ARGV[3])
 if floor > token then
 	token = floor

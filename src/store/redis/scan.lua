@@ -1,8 +1,8 @@
 -- scan.lua - some records in order of their names.
 --
--- ARGV[3] where to begin, as ZRANGEBYLEX takes it; [4] how many; [5] bytes of results after which
--- no more are added. Answers {now, '1' if the end was reached, name, record...}, a record as operate.lua
--- shows it.
+-- ARGV[3] where to begin, in the form of ZRANGEBYLEX; [4] how many; [5] bytes of results after
+-- which no record is added. Answers {now, '1' if the end was reached, name, record...}, a record as
+-- in operate.lua.
 local members = call('ZRANGEBYLEX', KEYS[3], ARGV[3], '+', 'LIMIT', 0, tonumber(ARGV[4]))
 local bytes_max = tonumber(ARGV[5])
 local answers = {text(now), ''}

@@ -1,4 +1,4 @@
--- sweep.lua - a piece of housekeeping. ARGV[3]: how many records to look at.
+-- sweep.lua - one step of housekeeping. ARGV[3]: number of records to examine.
 -- Answers {looked, removed, lapsed, records left}.
 local looked, removed, lapsed = sweep(tonumber(ARGV[3]))
 if looked > 0 then

@@ -1,24 +1,26 @@
--- usual.lua - stands behind prelude.lua and operate.lua, which it has as the function `operate`, and in front of
--- claim.lua and complete.lua: operations of many callers in one call, each of one key and by itself. Their usual cases
--- are decided without the weight of the rest; all others go through `operate`, in the same call.
+-- usual.lua - operations of many callers in one call, each on one key and independent of the
+-- others. It follows prelude.lua and operate.lua (its function `operate`) and precedes claim.lua or
+-- complete.lua. These decide the usual cases with few commands. All other cases go through
+-- `operate`, in the same call.
 --
 -- KEYS[4 + i] the record of operation i
--- ARGV[1], [2] as in prelude.lua; [3] 'keys_max bytes_max parked_max'; [4] type; then so many for each operation
+-- ARGV[1], [2] as in prelude.lua; [3] 'keys_max bytes_max parked_max'; [4] type; then the arguments
+-- of each operation
 --
--- Answers {'each', now, removed, answer...}. An answer is what claim.lua and complete.lua say for their usual cases,
--- or as operate.lua has it, or {'room', size} with nothing done.
+-- Answers {'each', now, removed, answer...}. An answer has the form of claim.lua or complete.lua in
+-- a usual case, else that of operate.lua, or is {'room', size} with nothing done.
 --
--- (1) The books are read once and written once, around what the usual cases do: every command that a script gives
---     costs more than most of them do.
--- (2) What fails for one operation is its own answer: others may have been done. Only as long as nothing was
---     written does an error end the call, and then nothing was done.
+-- (1) The totals are read once and written once, around the usual cases: each command of a script
+--     costs more than most of these cases do.
+-- (2) A failure of one operation is its own answer, since others may have been done. An error ends
+--     the call only if nothing was written; then nothing was done.
 local call, try = redis.call, redis.pcall
 local format, find, match, sub = string.format, string.find, string.match, string.sub
 local skip = #ARGV[2] + 2 -- a record's name begins there, without prefix
 local now, micros, stamp, token, bytes, claimed, done, parked
 local is_changed, has_written, refusal = false, false, nil
 local answers = {'each', 0, 0}
--- Commands that enter all that is new into the sorted sets.
+-- Commands that add all new entries to the sorted sets.
 local new_dues, new_members = {'ZADD', KEYS[2]}, {'ZADD', KEYS[3]}
 
 local function look()
@@ -45,7 +47,8 @@ local function enter_due(due, member)
 	new_dues[n + 1], new_dues[n + 2] = due, member
 end
 
--- A function of a time and a span: when it ends, as text and as number. Most have the same, so it keeps the last.
+-- A function of a time and a span that returns the end, as text and as number. It caches the last
+-- result, since most calls are the same.
 local function spans()
 	local from, span, ends, ends_text
 	return function(new_from, new_span)
@@ -57,7 +60,7 @@ local function spans()
 	end
 end
 
--- Do others want to know what is done? In a Cluster they may have asked another server.
+-- Does any client listen for completions? In a Cluster, it may listen at another server.
 local channel = ARGV[2] .. ':events'
 local is_heard = true
 if #KEYS > 5 and not find(ARGV[2], '{', 1, true) then
@@ -87,7 +90,7 @@ local function keep()
 	end
 end
 
--- What the error of a command means for the operation that it was part of.
+-- The answer of an operation whose command returned an error.
 local function failed(reply)
 	local why = match(type(reply) == 'table' and reply.err or tostring(reply), '^%-?(.*)')
 	local outcome = find(why, 'OOM', 1, true) == 1 and 'limit' or find(why, 'WRONGTYPE', 1, true) == 1 and 'corrupt'
@@ -97,7 +100,7 @@ local function failed(reply)
 	return {outcome or 'unknown', 0, '0', '0', '0', '', '0', false}
 end
 
--- By all the rules; arguments are those that operate.lua takes.
+-- Decide by the full rules; the arguments are those of operate.lua.
 local function by_all_rules(i, arguments)
 	keep()
 	local is_good, reply = pcall(operate, {KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[4 + i]}, arguments)

@@ -1,7 +1,9 @@
--- offset.sql - up to where a consumer is done, beside what it did (HAPAX_CONSUMER_TRANSACTIONS in hapax/source.h).
+-- offset.sql - how far a consumer is done, next to its effects (HAPAX_CONSUMER_TRANSACTIONS in
+-- hapax/source.h).
 --
--- Below `next` all of a partition is done. It commits with an effect, so it is never ahead of them; it may lag behind.
--- Groups and topics are the broker's: no tenant owns a row.
+-- Every message of a partition below `next` is done. The offset commits with an effect, so it is
+-- never ahead of the effects; it may lag behind. Groups and topics are the broker's: no tenant owns
+-- a row.
 
 CREATE TABLE IF NOT EXISTS @@hapax_offset (
 	grp text NOT NULL,
@@ -11,8 +13,8 @@ CREATE TABLE IF NOT EXISTS @@hapax_offset (
 	PRIMARY KEY (grp, topic, part)
 ) WITH (fillfactor = 50);
 
--- Who finds the row locked leaves it as it is: another transaction is about to commit a mark that is as true, and
--- commits of one partition need not wait for each other.
+-- If the row is locked, leave it unchanged: another transaction is about to commit an offset that
+-- is just as valid, and commits of one partition need not wait for each other.
 CREATE OR REPLACE FUNCTION @@hapax_offset_set(p_group text, p_topic text, p_part integer, p_next bigint) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
