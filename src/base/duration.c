@@ -74,6 +74,24 @@ static bool read_number(struct hapax_bytes digits, int64_t *ret)
 	return true;
 }
 
+/*
+ * Add the fraction of unit that digits name, at most nine of them. False if that is not a whole number
+ * of milliseconds.
+ */
+static bool add_fraction(struct hapax_bytes digits, const struct unit *unit, int64_t *value)
+{
+	int64_t numerator = 0;
+	int64_t denominator = 1;
+
+	if (digits.size > 9 || !read_number(digits, &numerator))
+		return false;
+	for (size_t i = 0; i < digits.size; i++)
+		denominator *= 10;
+	/* A week has fewer than 10^9 ms: the product fits. */
+	numerator *= unit->ms;
+	return numerator % denominator == 0 && !hx_add_i64(*value, numerator / denominator, value);
+}
+
 /* The index of the unit with this name, or UNITS. */
 static size_t find_unit(struct hapax_bytes name)
 {
@@ -96,19 +114,29 @@ enum hapax_status hx_duration_parse(
 			err, HAPAX_ERR_INVALID, 0,
 			"invalid duration '': it is empty; use w, d, h, m, s or ms, as in 90s or 1h30m");
 	while (position < text.size) {
-		size_t unit_at = run_end(text, position, true);
+		size_t point = run_end(text, position, true);
+		bool has_point = point > position && point < text.size && bytes[point] == '.';
+		size_t fraction = point + has_point;
+		size_t unit_at = has_point ? run_end(text, fraction, true) : point;
 		size_t end = run_end(text, unit_at, false);
 		size_t unit = find_unit(hx_bytes(bytes + unit_at, end - unit_at));
 		int64_t value;
 
-		if (unit_at == position)
-			return duration_refuse(text, position, "expected a whole number", err);
+		if (point == position)
+			return duration_refuse(text, position, "expected a number", err);
+		if (has_point && unit_at == fraction)
+			return duration_refuse(text, unit_at, "expected a digit", err);
 		if (unit == UNITS)
 			return duration_refuse(text, unit_at, "expected a unit", err);
 		if (unit < unit_next)
 			return duration_refuse(text, unit_at, "expected a smaller unit", err);
-		if (!read_number(hx_bytes(bytes + position, unit_at - position), &value) ||
-		    hx_mul_i64(value, units[unit].ms, &value) || hx_add_i64(total, value, &total))
+		if (!read_number(hx_bytes(bytes + position, point - position), &value) ||
+		    hx_mul_i64(value, units[unit].ms, &value))
+			return duration_refuse(text, position, "number is too large", err);
+		if (!add_fraction(
+			    hx_bytes(bytes + fraction, unit_at - fraction), &units[unit], &value))
+			return duration_refuse(text, fraction, "expected whole milliseconds", err);
+		if (hx_add_i64(total, value, &total))
 			return duration_refuse(text, position, "number is too large", err);
 		unit_next = unit + 1;
 		position = end;

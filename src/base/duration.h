@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * duration.h - lengths of time as people write them: 100ms, 5m, 1h30m, 7d.
+ * duration.h - lengths of time as people write them: 100ms, 5m, 1h30m, 7d, 1.5h.
  *
- * Whole numbers with a unit of w, d, h, m, s, ms; largest unit first, each at most
- * once. No sign, blanks or fractions, and no bare number: "30" could mean
- * anything.
+ * Numbers with a unit of w, d, h, m, s, ms; largest unit first, each at most once. A number may have a
+ * fraction, as Go writes it (1h30m0.5s), if it names whole milliseconds: nothing is rounded. No sign
+ * and no blanks, and no bare number: "30" could mean anything.
  *
  * Threads: any.
  */

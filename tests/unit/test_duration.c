@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/random.h"
 
+/* A4: also as Go writes them. */
 static void reads(void **state)
 {
 	static const struct {
@@ -31,6 +32,12 @@ static void reads(void **state)
 		{"007s", 7000},
 		{"90m", 5400000},
 		{"1m1ms", 60001},
+		{"1.5h", 5400000},
+		{"1h30m0.5s", 5400500},
+		{"0.25w", 151200000},
+		{"2.000s", 2000},
+		{"0.001s", 1},
+		{"24h0m0s", 86400000},
 		{"9223372036854775807ms", INT64_MAX},
 		{"15250284452w", INT64_C(15250284452) * 604800000},
 		{"15250284452w3d7h12m55s807ms", INT64_MAX},
@@ -63,7 +70,15 @@ static void refuses(void **state)
 		{"0", "at position 1;"},
 		{"1 s", "at position 1;"},
 		{"1s ", "at position 1;"},
-		{"1.5s", "at position 1;"},
+		{"1.s", "at position 2;"},
+		{"1.5", "at position 3;"},
+		{"1.5.5s", "at position 3;"},
+		{"1..5s", "at position 2;"},
+		{"1.0005s", "at position 2;"},
+		{"0.5ms", "at position 2;"},
+		{"1.0000000000s", "at position 2;"},
+		{"9223372036854775.808s", "at position 17;"},
+		{"1h0.123456789m", "at position 4;"},
 		{"1S", "at position 1;"},
 		{"5M", "at position 1;"},
 		{"1y", "at position 1;"},
