@@ -273,6 +273,13 @@ static bool yaml_take(struct reader *reader, const yaml_event_t *event)
 	return true;
 }
 
+/* Both problems come from a value such as memory: whose colon ends a word. */
+static bool is_stray_colon(const char *problem)
+{
+	return strcmp(problem, "found unexpected ':'") == 0 ||
+		strcmp(problem, "mapping values are not allowed in this context") == 0;
+}
+
 /* Report libyaml's message; of its two places, use that of the problem. */
 static void refuse_syntax(struct reader *reader)
 {
@@ -287,6 +294,9 @@ static void refuse_syntax(struct reader *reader)
 	/* The reader knows only offsets; its mark is the scanner's position. */
 	if (parser->error == YAML_READER_ERROR)
 		mark = parser->mark;
+	if (is_stray_colon(problem))
+		problem = "unexpected ':'; if it belongs to a value, quote the value, as in "
+			  "url: \"memory:\"";
 	(void)yaml_refuse(reader, HAPAX_ERR_INVALID, mark, problem);
 }
 
