@@ -205,6 +205,20 @@ int hx_alloc_pages_commit(void *at, size_t bytes, unsigned flags)
 	return 0;
 }
 
+int hx_alloc_pages_grow(void *memory, size_t *committed, size_t bytes)
+{
+	size_t wanted = (bytes + HX_PAGES_STEP - 1) / HX_PAGES_STEP * HX_PAGES_STEP;
+
+	assert(wanted >= bytes);
+	if (wanted <= *committed)
+		return 0;
+	if (hx_alloc_pages_commit((unsigned char *)memory + *committed, wanted - *committed, 0) !=
+	    0)
+		return -1;
+	*committed = wanted;
+	return 0;
+}
+
 void hx_alloc_pages_populate(void *at, size_t bytes)
 {
 	assert_pages(at, bytes);

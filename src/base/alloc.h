@@ -71,6 +71,13 @@ __attribute__((warn_unused_result)) void *hx_alloc_pages_reserve(size_t bytes);
 __attribute__((warn_unused_result)) int hx_alloc_pages_commit(
 	void *at, size_t bytes, unsigned flags);
 
+/*
+ * Make at least the first bytes of reserved memory usable; *committed of them already are. 0, or
+ * -1 with errno set.
+ */
+__attribute__((warn_unused_result)) int hx_alloc_pages_grow(
+	void *memory, size_t *committed, size_t bytes);
+
 /* Populate committed pages before they are touched. A hint; their contents stay. */
 void hx_alloc_pages_populate(void *at, size_t bytes);
 

@@ -188,9 +188,9 @@ static void a_sweep_syncs(void **state)
 	scene_done(&scene);
 }
 
-static enum hapax_status run_sync(struct hx_log_task *task)
+static enum hapax_status run_sync(void *context)
 {
-	return hx_log_writer_sync(task->context);
+	return hx_log_writer_sync(context);
 }
 
 /* A sync that comes between an operation and its frame has not synced that frame. */

@@ -188,6 +188,29 @@ static void pages_come_and_go(void **state)
 	hx_alloc_pages_release(NULL, bytes);
 }
 
+static void pages_grow_from_the_front(void **state)
+{
+	size_t bytes = 4 * (size_t)HX_PAGES_STEP;
+	unsigned char *at = hx_alloc_pages_reserve(bytes);
+	size_t committed = 0;
+
+	(void)state;
+	assert_non_null(at);
+	assert_int_equal(hx_alloc_pages_grow(at, &committed, 1), 0);
+	assert_int_equal(committed, HX_PAGES_STEP);
+	at[HX_PAGES_STEP - 1] = 1;
+	assert_int_equal(hx_alloc_pages_grow(at, &committed, HX_PAGES_STEP), 0);
+	assert_int_equal(committed, HX_PAGES_STEP);
+	hx_alloc_fail_at(1, 0);
+	assert_int_equal(hx_alloc_pages_grow(at, &committed, bytes), -1);
+	assert_int_equal(committed, HX_PAGES_STEP);
+	assert_int_equal(hx_alloc_pages_grow(at, &committed, bytes), 0);
+	assert_int_equal(committed, bytes);
+	at[bytes - 1] = 1;
+	assert_int_equal(at[HX_PAGES_STEP - 1], 1);
+	hx_alloc_pages_release(at, bytes);
+}
+
 static void large_reservations_fit_huge_pages(void **state)
 {
 	size_t bytes = (size_t)64 << 30;
@@ -326,6 +349,7 @@ int main(void)
 		cmocka_unit_test(the_nth_fails_once),
 		cmocka_unit_test(the_nth_and_all_after_it_fail),
 		cmocka_unit_test(pages_come_and_go),
+		cmocka_unit_test(pages_grow_from_the_front),
 		cmocka_unit_test(large_reservations_fit_huge_pages),
 		cmocka_unit_test(too_large_a_reservation_fails),
 		cmocka_unit_test(pages_fail_on_demand),

@@ -20,48 +20,13 @@
 #include "store/log/log_private.h"
 #include "store/log/read/recovery.h"
 
-static hapax_store_submit_fn log_submit;
-static hapax_store_run_fn log_run;
-static hapax_store_scan_fn log_scan;
-static hapax_store_stats_fn log_stats;
-static hapax_store_count_fn log_count;
-static hapax_store_close_fn log_close;
-
-static const struct hapax_store_ops log_ops = {
-	.version = HAPAX_STORE_OPS_VERSION,
-	.name = "file",
-	.capabilities = HAPAX_STORE_DURABLE | HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY |
-		HAPAX_STORE_CLOCK,
-	.submit = log_submit,
-	.scan = log_scan,
-	.stats = log_stats,
-	.sweep = hx_log_sweep,
-	.close = log_close,
-	.count = log_count,
-	.run = log_run,
-	.files = hx_log_files,
-};
-
-/* A mode that may take answers back does not promise that anything survives. */
-static const struct hapax_store_ops unsafe_ops = {
-	.version = HAPAX_STORE_OPS_VERSION,
-	.name = "file",
-	.capabilities = HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK,
-	.submit = log_submit,
-	.scan = log_scan,
-	.stats = log_stats,
-	.sweep = hx_log_sweep,
-	.close = log_close,
-	.count = log_count,
-	.run = log_run,
-	.files = hx_log_files,
-};
-
 enum { LAPSED_BYTES_MAX = 16 * 1024 * 1024, KEY_SHOWN_MAX = 64 };
+
+static hapax_store_submit_fn log_submit;
 
 static struct hx_log *log_of(struct hapax_store *store)
 {
-	assert(store->ops == &log_ops || store->ops == &unsafe_ops);
+	assert(store->ops->submit == log_submit);
 	return (struct hx_log *)store;
 }
 
@@ -430,6 +395,20 @@ static enum hapax_status open_all(
 		status = start_threads(log, err);
 	return status;
 }
+
+#define LOG_OPS(durable)                                                                           \
+	{                                                                                          \
+		.version = HAPAX_STORE_OPS_VERSION, .name = "file",                                \
+		.capabilities = (durable) | HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY |     \
+			HAPAX_STORE_CLOCK,                                                         \
+		.submit = log_submit, .scan = log_scan, .stats = log_stats, .sweep = hx_log_sweep, \
+		.close = log_close, .count = log_count, .run = log_run, .files = hx_log_files,     \
+	}
+
+static const struct hapax_store_ops log_ops = LOG_OPS(HAPAX_STORE_DURABLE);
+
+/* A mode that may take answers back does not promise that anything survives. */
+static const struct hapax_store_ops unsafe_ops = LOG_OPS(0);
 
 enum hapax_status hx_log_open_from(
 	const struct hx_io *io, const char *url, const char *path,

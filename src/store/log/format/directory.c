@@ -89,6 +89,16 @@ void hx_log_path(
 	assert(size < HX_LOG_PATH_SIZE);
 }
 
+void hx_log_segment_path(
+	const struct hx_log_directory *directory, enum hx_log_kind kind, uint64_t id,
+	const char *suffix, char ret_path[HX_LOG_PATH_SIZE])
+{
+	char name[HX_LOG_NAME_SIZE];
+
+	hx_log_name(name, kind, id, suffix);
+	hx_log_path(directory, name, ret_path);
+}
+
 enum hapax_status hx_log_directory_init(
 	struct hx_log_directory *directory, const struct hx_io *io, const char *path,
 	struct hapax_error *err)
@@ -426,19 +436,17 @@ enum hapax_status hx_log_directory_vouch(
 	return status;
 }
 
-/* The directory that holds this one. */
-static void parent_of(const struct hx_log_directory *directory, char ret_path[HX_LOG_PATH_SIZE])
+void hx_log_directory_parent(
+	const struct hx_log_directory *directory, char ret_path[HX_LOG_PATH_SIZE])
 {
 	const char *slash = strrchr(directory->path, '/');
 
 	assert(directory->path[0] == '/');
 	assert(slash != NULL);
-	if (slash == directory->path)
-		snprintf(ret_path, HX_LOG_PATH_SIZE, "/");
-	else
-		snprintf(
-			ret_path, HX_LOG_PATH_SIZE, "%.*s", (int)(slash - directory->path),
-			directory->path);
+	/* The slash of the root is its name. */
+	(void)snprintf(
+		ret_path, HX_LOG_PATH_SIZE, "%.*s",
+		slash == directory->path ? 1 : (int)(slash - directory->path), directory->path);
 }
 
 enum hapax_status hx_log_directory_make(struct hx_log_directory *directory, struct hapax_error *err)
@@ -452,11 +460,9 @@ enum hapax_status hx_log_directory_make(struct hx_log_directory *directory, stru
 		return HAPAX_OK;
 	if (failed != 0)
 		return failed_at(err, failed, "create", directory->path);
-	parent_of(directory, parent);
+	hx_log_directory_parent(directory, parent);
 	failed = io->ops->fsync_dir(io->context, parent);
-	if (failed != 0)
-		return failed_at(err, failed, "sync", parent);
-	return HAPAX_OK;
+	return failed == 0 ? HAPAX_OK : failed_at(err, failed, "sync", parent);
 }
 
 static int remove_unfinished(void *arg, const char *name)
@@ -491,7 +497,5 @@ enum hapax_status hx_log_directory_sync(struct hx_log_directory *directory, stru
 	int failed = io->ops->fsync_dir(io->context, directory->path);
 
 	directory_assert(directory);
-	if (failed != 0)
-		return failed_at(err, failed, "sync", directory->path);
-	return HAPAX_OK;
+	return failed == 0 ? HAPAX_OK : failed_at(err, failed, "sync", directory->path);
 }

@@ -36,6 +36,11 @@ void hx_log_path(
 	const struct hx_log_directory *directory, const char *name,
 	char ret_path[HX_LOG_PATH_SIZE]);
 
+/* Both in one: the path of a segment. */
+void hx_log_segment_path(
+	const struct hx_log_directory *directory, enum hx_log_kind kind, uint64_t id,
+	const char *suffix, char ret_path[HX_LOG_PATH_SIZE]);
+
 /*
  * Set the path and make it absolute: the process may change its working directory. INVALID: it
  * is empty or too long.
@@ -94,5 +99,9 @@ enum hapax_status hx_log_directory_clean(
 /* Make new and removed names durable. */
 enum hapax_status hx_log_directory_sync(
 	struct hx_log_directory *directory, struct hapax_error *err);
+
+/* The directory that holds this one. */
+void hx_log_directory_parent(
+	const struct hx_log_directory *directory, char ret_path[HX_LOG_PATH_SIZE]);
 
 #endif

@@ -107,6 +107,17 @@ bool hx_log_listing_has(const struct hx_log_listing *listing, enum hx_log_kind k
 		NULL;
 }
 
+bool hx_log_listed_is_named(
+	const struct hx_log_listed *segment, const struct hx_log_manifest_item *items,
+	uint32_t count)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		if (items[i].kind == segment->kind && items[i].id == segment->id)
+			return true;
+	}
+	return false;
+}
+
 uint64_t hx_log_listing_top(const struct hx_log_listing *listing, enum hx_log_kind kind)
 {
 	assert((unsigned)kind < HX_LOG_KIND_COUNT);

@@ -32,6 +32,11 @@ void hx_log_listing_done(struct hx_log_listing *listing);
 /* Is this segment there? */
 bool hx_log_listing_has(const struct hx_log_listing *listing, enum hx_log_kind kind, uint64_t id);
 
+/* Does one of the items name this segment? */
+bool hx_log_listed_is_named(
+	const struct hx_log_listed *segment, const struct hx_log_manifest_item *items,
+	uint32_t count);
+
 /* The highest id of a kind, or 0. */
 uint64_t hx_log_listing_top(const struct hx_log_listing *listing, enum hx_log_kind kind);
 

@@ -52,16 +52,6 @@ void hx_log_segment_init(struct hx_log_segment *segment)
 	segment->file = -1;
 }
 
-static void path_of(
-	const struct hx_log_directory *directory, enum hx_log_kind kind, uint64_t id,
-	const char *suffix, char ret_path[HX_LOG_PATH_SIZE])
-{
-	char name[HX_LOG_NAME_SIZE];
-
-	hx_log_name(name, kind, id, suffix);
-	hx_log_path(directory, name, ret_path);
-}
-
 /* With direct I/O if the file system can, otherwise through the cache. */
 static int open_for_writing(const struct hx_io *io, const char *path, unsigned flags)
 {
@@ -129,7 +119,7 @@ static int take_used(
 
 	assert(plan->reuse_id != 0);
 	assert(plan->kind == HX_LOG_KIND_LOG);
-	path_of(directory, HX_LOG_KIND_LOG, plan->reuse_id, "", path);
+	hx_log_segment_path(directory, HX_LOG_KIND_LOG, plan->reuse_id, "", path);
 	failed = io->ops->rename(io->context, path, tmp);
 	if (failed == 0)
 		failed = io->ops->fsync_dir(io->context, directory->path);
@@ -170,7 +160,7 @@ static int name_it(
 	int failed;
 
 	assert(!plan->is_hidden);
-	path_of(directory, plan->kind, plan->id, "", path);
+	hx_log_segment_path(directory, plan->kind, plan->id, "", path);
 	failed = io->ops->rename(io->context, tmp, path);
 	if (failed == 0)
 		failed = io->ops->fsync_dir(io->context, directory->path);
@@ -224,8 +214,8 @@ static int make(
 	int file, failed;
 
 	plan_assert(plan);
-	path_of(directory, plan->kind, plan->id, ".tmp", tmp);
-	path_of(directory, plan->kind, plan->id, "", path);
+	hx_log_segment_path(directory, plan->kind, plan->id, ".tmp", tmp);
+	hx_log_segment_path(directory, plan->kind, plan->id, "", path);
 	file = open_tmp(directory, plan, tmp, &plan->capacity, &is_new);
 	if (file < 0) {
 		(void)io->ops->unlink(io->context, tmp);
@@ -307,7 +297,7 @@ enum hapax_status hx_log_segment_open(
 	assert(directory->lock_file >= 0);
 	assert(offset % HX_LOG_BLOCK_SIZE == 0);
 	assert(((uintptr_t)block) % HX_LOG_BLOCK_SIZE == 0);
-	path_of(directory, HX_LOG_KIND_LOG, id, "", path);
+	hx_log_segment_path(directory, HX_LOG_KIND_LOG, id, "", path);
 	file = open_for_writing(io, path, sync == HX_LOG_SYNC_ALWAYS ? HX_IO_DSYNC : 0);
 	if (file < 0)
 		return hx_error_set(
@@ -399,8 +389,8 @@ int hx_log_segment_finish(struct hx_log_segment *segment, struct hx_log_director
 	assert(segment->header.kind != HX_LOG_KIND_LOG);
 	/* The seal is a frame. */
 	assert(segment->offset >= 2 * HX_LOG_BLOCK_SIZE);
-	path_of(directory, segment->header.kind, segment->header.id, ".tmp", tmp);
-	path_of(directory, segment->header.kind, segment->header.id, "", path);
+	hx_log_segment_path(directory, segment->header.kind, segment->header.id, ".tmp", tmp);
+	hx_log_segment_path(directory, segment->header.kind, segment->header.id, "", path);
 	/* Its size is known only now. */
 	segment->header.capacity = segment->offset;
 	hx_log_header_encode(&segment->header, block);
@@ -418,7 +408,7 @@ int hx_log_segment_remove(
 
 	/* Only the owner removes files. */
 	assert(directory->lock_file >= 0);
-	path_of(directory, kind, id, suffix, path);
+	hx_log_segment_path(directory, kind, id, suffix, path);
 	failed = directory->io->ops->unlink(directory->io->context, path);
 	return failed == -ENOENT ? 0 : failed;
 }

@@ -200,18 +200,13 @@ static enum hapax_status make_new_store(
 	return status == HAPAX_OK ? check_new_store(directory->io, path, err) : status;
 }
 
-/* The parent of path, to make its names durable. */
-static int sync_parent(const struct hx_io *io, const char *path)
+/* Make the names of the stores durable. */
+static int sync_parent(const struct hx_log_directory *directory)
 {
-	const char *slash = strrchr(path, '/');
 	char parent[HX_LOG_PATH_SIZE];
 
-	assert(path[0] == '/');
-	if (slash == path)
-		(void)snprintf(parent, HX_LOG_PATH_SIZE, "/");
-	else
-		(void)snprintf(parent, HX_LOG_PATH_SIZE, "%.*s", (int)(slash - path), path);
-	return io->ops->fsync_dir(io->context, parent);
+	hx_log_directory_parent(directory, parent);
+	return directory->io->ops->fsync_dir(directory->io->context, parent);
 }
 
 /* In two steps, if the file system cannot exchange names: a crash in between leaves no DIR. */
@@ -241,7 +236,7 @@ static enum hapax_status exchange(
 	if (is_split)
 		failed = replace(io, directory->path, repaired, fsck->damaged_path);
 	if (failed == 0)
-		failed = sync_parent(io, directory->path);
+		failed = sync_parent(directory);
 	if (failed != 0)
 		return hx_error_set(
 			err, HAPAX_ERR_UNCERTAIN, -failed,
@@ -249,7 +244,7 @@ static enum hapax_status exchange(
 	/* The name is only a description; the store is as safe under the other one. */
 	if (!is_split &&
 	    (io->ops->rename(io->context, repaired, fsck->damaged_path) != 0 ||
-	     sync_parent(io, directory->path) != 0))
+	     sync_parent(directory) != 0))
 		(void)snprintf(fsck->damaged_path, sizeof(fsck->damaged_path), "%s", repaired);
 	return HAPAX_OK;
 }

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "base/io.h"
+#include "store/index/index.h"
 
 enum {
 	READ_BYTES = 4 * 1024 * 1024,
@@ -22,6 +23,7 @@ enum {
 };
 
 _Static_assert(HX_PAGES_STEP % HX_LOG_BLOCK_SIZE == 0, "pages hold whole blocks");
+_Static_assert(WINDOW_BYTES_MAX % HX_PAGES_STEP == 0, "the window grows in steps");
 
 /* With direct I/O if that works: see the header. */
 static int open_file(struct hx_log_reader *reader, const char *path)
@@ -51,22 +53,13 @@ static void reader_assert(const struct hx_log_reader *reader)
 static enum hapax_status grow_window(
 	struct hx_log_reader *reader, size_t size, struct hapax_error *err)
 {
-	size_t wanted = (size + HX_PAGES_STEP - 1) / HX_PAGES_STEP * HX_PAGES_STEP;
-
-	assert(wanted <= WINDOW_BYTES_MAX);
+	assert(size <= WINDOW_BYTES_MAX);
 	if (reader->window == NULL)
 		reader->window = hx_alloc_pages_reserve(WINDOW_BYTES_MAX);
-	if (reader->window == NULL)
+	if (reader->window == NULL ||
+	    hx_alloc_pages_grow(reader->window, &reader->window_committed, size) != 0)
 		return hx_error_set(
 			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to read a segment");
-	if (wanted <= reader->window_committed)
-		return HAPAX_OK;
-	if (hx_alloc_pages_commit(
-		    reader->window + reader->window_committed, wanted - reader->window_committed,
-		    0) != 0)
-		return hx_error_set(
-			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to read a segment");
-	reader->window_committed = wanted;
 	return HAPAX_OK;
 }
 
@@ -347,4 +340,47 @@ bool hx_log_entries_next(
 	entries->count--;
 	entries->lsn++;
 	return true;
+}
+
+enum hapax_status hx_log_reader_each(
+	struct hx_log_reader *reader, uint64_t end, hx_log_each_fn *each, void *context,
+	struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	while (status == HAPAX_OK && reader->offset < end) {
+		struct hx_log_entries entries;
+		struct hx_log_entry entry;
+		struct hx_log_frame frame;
+		struct hapax_bytes bytes;
+		enum hx_log_found found;
+
+		status = hx_log_reader_next(reader, &found, &frame, &bytes, err);
+		if (status != HAPAX_OK)
+			break;
+		if (found != HX_LOG_FOUND_FRAME)
+			return hx_error_set(
+				err, HAPAX_ERR_CORRUPT, 0,
+				"segment %016llx at offset %llu: a frame is damaged",
+				(unsigned long long)reader->header.id,
+				(unsigned long long)reader->offset);
+		assert(reader->offset == frame.offset + frame.size);
+		hx_log_entries_begin(&entries, &frame, reader->header.kind, bytes);
+		while (status == HAPAX_OK && hx_log_entries_next(&entries, &entry, &status, err))
+			status = each(context, &entry, err);
+	}
+	return status;
+}
+
+void hx_log_entry_key(
+	const struct hx_log_entry *entry, uint32_t scope_id, struct hx_index *index,
+	struct hx_index_key *ret_key)
+{
+	assert(entry->kind == HX_LOG_PUT || entry->kind == HX_LOG_REMOVE);
+	assert(entry->as.put.record.key.size <= UINT16_MAX);
+	ret_key->packed.scope_id = scope_id;
+	ret_key->packed.encoding = entry->as.put.encoding;
+	ret_key->packed.size = (uint16_t)entry->as.put.record.key.size;
+	ret_key->packed.data = entry->as.put.record.key.data;
+	hx_index_key_finish(index, ret_key);
 }

@@ -13,6 +13,8 @@
 
 #include "store/log/format/format.h"
 
+struct hx_index;
+struct hx_index_key;
 struct hx_io;
 
 struct hx_log_reader {
@@ -95,5 +97,21 @@ void hx_log_entries_begin(
 bool hx_log_entries_next(
 	struct hx_log_entries *entries, struct hx_log_entry *ret_entry,
 	enum hapax_status *ret_status, struct hapax_error *err);
+
+typedef enum hapax_status hx_log_each_fn(
+	void *context, const struct hx_log_entry *entry, struct hapax_error *err);
+
+/*
+ * Call each for the entries of every frame from reader->offset to end, until it returns a status
+ * other than OK. CORRUPT: the segment has changed since it was written.
+ */
+enum hapax_status hx_log_reader_each(
+	struct hx_log_reader *reader, uint64_t end, hx_log_each_fn *each, void *context,
+	struct hapax_error *err);
+
+/* The key of a PUT or REMOVE in the index, which has its own number for the scope. */
+void hx_log_entry_key(
+	const struct hx_log_entry *entry, uint32_t scope_id, struct hx_index *index,
+	struct hx_index_key *ret_key);
 
 #endif

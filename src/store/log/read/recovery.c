@@ -20,6 +20,7 @@
 #include "base/io.h"
 #include "base/limits.h"
 #include "store/log/read/kill_set.h"
+#include "store/log/read/reader.h"
 #include "store/log/format/listing.h"
 #include "store/log/tidy/result_files.h"
 
@@ -101,22 +102,6 @@ static enum hapax_status find_scope(
 	scope->visitor_id = found->id;
 	scope->has_visitor_id = true;
 	return HAPAX_OK;
-}
-
-/* The key of an entry, as it is stored. */
-static void key_of(
-	struct load *load, const struct hx_log_entry *entry, uint32_t scope_id,
-	struct hx_index_key *ret_key)
-{
-	struct hx_index *index = load->recovery->index;
-
-	assert(entry->kind == HX_LOG_PUT || entry->kind == HX_LOG_REMOVE);
-	assert(entry->as.put.record.key.size <= UINT16_MAX);
-	ret_key->packed.scope_id = scope_id;
-	ret_key->packed.encoding = entry->as.put.encoding;
-	ret_key->packed.size = (uint16_t)entry->as.put.record.key.size;
-	ret_key->packed.data = entry->as.put.record.key.data;
-	hx_index_key_finish(index, ret_key);
 }
 
 static enum hapax_status load_log_entry(
@@ -290,7 +275,7 @@ static enum hapax_status load_entry(
 	next->entry = *entry;
 	next->is_log = segment->kind == HX_LOG_KIND_LOG;
 	next->elsewhere = choose_place(load, segment, entry);
-	key_of(load, entry, scope->visitor_id, &next->key);
+	hx_log_entry_key(entry, scope->visitor_id, load->recovery->index, &next->key);
 	hx_index_prefetch_bucket(&next->key);
 	return load->waiting_count == AHEAD ? flush(load, err) : HAPAX_OK;
 }
@@ -335,7 +320,7 @@ static void copy_tail(
 static void save_tail(struct hx_log_directory *directory, const struct hx_log_walk_result *walk)
 {
 	const struct hx_io *io = directory->io;
-	char name[HX_LOG_NAME_SIZE], suffix[32];
+	char suffix[32];
 	char path[HX_LOG_PATH_SIZE];
 	int source, target;
 
@@ -344,14 +329,12 @@ static void save_tail(struct hx_log_directory *directory, const struct hx_log_wa
 	/* The cut begins where the log ends, or in a segment behind it. */
 	assert(walk->cut_id >= walk->log_last_id);
 	assert(walk->cut_id != walk->log_last_id || walk->cut_offset == walk->log_end);
-	hx_log_name(name, HX_LOG_KIND_LOG, walk->cut_id, "");
-	hx_log_path(directory, name, path);
+	hx_log_segment_path(directory, HX_LOG_KIND_LOG, walk->cut_id, "", path);
 	source = io->ops->open(io->context, path, HX_IO_READ, 0);
 	if (source < 0)
 		return;
 	snprintf(suffix, sizeof(suffix), ".cut-%" PRIu64, walk->next_lsn);
-	hx_log_name(name, HX_LOG_KIND_LOG, walk->cut_id, suffix);
-	hx_log_path(directory, name, path);
+	hx_log_segment_path(directory, HX_LOG_KIND_LOG, walk->cut_id, suffix, path);
 	target = io->ops->open(
 		io->context, path, HX_IO_WRITE | HX_IO_CREATE | HX_IO_TRUNCATE, MODE_FILE);
 	if (target >= 0) {
@@ -486,11 +469,7 @@ static bool is_in_use(const struct hx_log_walk_result *walk, const struct hx_log
 	if (segment->kind == HX_LOG_KIND_LOG)
 		return segment->id >= walk->log_first_id &&
 			segment->id <= walk->log_last_id + (walk->is_sealed ? 1 : 0);
-	for (uint32_t i = 0; i < walk->class_count; i++) {
-		if (walk->classes[i].kind == segment->kind && walk->classes[i].id == segment->id)
-			return true;
-	}
-	return false;
+	return hx_log_listed_is_named(segment, walk->classes, walk->class_count);
 }
 
 /* A file of another store: do not remove it. */
@@ -500,13 +479,11 @@ static bool is_foreign(
 	const struct hx_io *io = directory->io;
 	unsigned char block[HX_LOG_BLOCK_SIZE];
 	struct hx_log_header header;
-	char name[HX_LOG_NAME_SIZE];
 	char path[HX_LOG_PATH_SIZE];
 	ssize_t size;
 	int file;
 
-	hx_log_name(name, segment->kind, segment->id, "");
-	hx_log_path(directory, name, path);
+	hx_log_segment_path(directory, segment->kind, segment->id, "", path);
 	file = io->ops->open(io->context, path, HX_IO_READ, 0);
 	if (file < 0)
 		return true;

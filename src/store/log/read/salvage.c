@@ -372,13 +372,11 @@ static enum hapax_status read_frames(struct hx_log_salvage *salvage)
 static enum hapax_status open_segment(
 	struct hx_log_salvage *salvage, const struct hx_log_listed *listed, bool *ret_is_readable)
 {
-	char name[HX_LOG_NAME_SIZE];
 	char path[HX_LOG_PATH_SIZE];
 	struct hapax_error why = {.status = HAPAX_OK};
 	enum hapax_status status;
 
-	hx_log_name(name, listed->kind, listed->id, "");
-	hx_log_path(salvage->directory, name, path);
+	hx_log_segment_path(salvage->directory, listed->kind, listed->id, "", path);
 	hx_log_scope_names_clear(&salvage->scopes);
 	status = hx_log_reader_open_short(&salvage->reader, salvage->directory->io, path, &why);
 	*ret_is_readable = status == HAPAX_OK;
@@ -400,9 +398,8 @@ static bool is_given_up(const struct hx_log_salvage *salvage, const struct hx_lo
 	if (listed->kind == HX_LOG_KIND_LOG)
 		return listed->id < manifest->log_first_id;
 	assert(manifest->count <= manifest->capacity);
-	for (uint32_t i = 0; i < manifest->count; i++)
-		if (manifest->items[i].kind == listed->kind && manifest->items[i].id == listed->id)
-			return false;
+	if (hx_log_listed_is_named(listed, manifest->items, manifest->count))
+		return false;
 	return listed->id < manifest->next_class_id;
 }
 

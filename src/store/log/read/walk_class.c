@@ -139,23 +139,16 @@ static enum hapax_status read_class(
 	return read_class_frames(walk, seal.removes_offset, taken, seal.puts);
 }
 
-static bool is_listed(const struct hx_log_walk_result *result, const struct hx_log_listed *segment)
-{
-	for (uint32_t i = 0; i < result->class_count; i++) {
-		if (result->classes[i].id == segment->id &&
-		    result->classes[i].kind == segment->kind)
-			return true;
-	}
-	return false;
-}
-
 static void note_leftovers(struct hx_walk *walk)
 {
+	const struct hx_log_walk_result *result = walk->result;
+
 	for (size_t i = 0; i < walk->listing.count; i++) {
 		const struct hx_log_listed *segment = &walk->listing.segments[i];
 		char name[HX_LOG_NAME_SIZE];
 
-		if (segment->kind == HX_LOG_KIND_LOG || is_listed(walk->result, segment))
+		if (segment->kind == HX_LOG_KIND_LOG ||
+		    hx_log_listed_is_named(segment, result->classes, result->class_count))
 			continue;
 		hx_log_name(name, segment->kind, segment->id, "");
 		(void)hx_walk_note(walk, name, "unused segment of an interrupted pass");

@@ -146,7 +146,6 @@ static unsigned char *class_writer_take(
 	struct hx_log_class_writer *writer, size_t size, enum hapax_status *ret_status,
 	struct hapax_error *err)
 {
-	size_t wanted;
 	unsigned char *at;
 
 	assert(size % HX_LOG_ENTRY_ALIGN == 0);
@@ -157,16 +156,11 @@ static unsigned char *class_writer_take(
 		return NULL;
 	assert(size <= HX_LOG_FRAME_SIZE_MAX - HX_LOG_BLOCK_SIZE);
 	assert(writer->payload == 0 || writer->payload + size <= FRAME_BYTES);
-	wanted = hx_log_frame_size((uint32_t)(writer->payload + size));
-	wanted = (wanted + HX_PAGES_STEP - 1) / HX_PAGES_STEP * HX_PAGES_STEP;
-	if (wanted > writer->frame_committed) {
-		if (hx_alloc_pages_commit(
-			    writer->frame + writer->frame_committed,
-			    wanted - writer->frame_committed, 0) != 0) {
-			*ret_status = no_memory(err);
-			return NULL;
-		}
-		writer->frame_committed = wanted;
+	if (hx_alloc_pages_grow(
+		    writer->frame, &writer->frame_committed,
+		    hx_log_frame_size((uint32_t)(writer->payload + size))) != 0) {
+		*ret_status = no_memory(err);
+		return NULL;
 	}
 	at = writer->frame + HX_LOG_FRAME_HEADER_SIZE + writer->payload;
 	writer->payload += (uint32_t)size;

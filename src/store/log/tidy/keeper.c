@@ -29,14 +29,13 @@ static bool clock_is_old(struct hx_log *log)
 
 /* Once a second, by the leader: is the log idle, and does its last frame lack a witness? */
 struct tick_task {
-	struct hx_log_task task;
 	struct hx_log *log;
 	uint64_t frame_count; /* at the last tick */
 };
 
-static enum hapax_status run_tick(struct hx_log_task *task)
+static enum hapax_status run_tick(void *context)
 {
-	struct tick_task *tick = task->context;
+	struct tick_task *tick = context;
 	struct hx_log_writer *writer = &tick->log->writer;
 	bool is_idle = tick->frame_count == writer->frame_count;
 
@@ -137,7 +136,7 @@ static enum hapax_status run_passes(struct hx_log *log, struct hapax_error *err)
 static void keeper_run(void *arg)
 {
 	struct hx_log *log = arg;
-	struct tick_task tick = {.task = {.run = run_tick}, .log = log};
+	struct tick_task tick = {.log = log};
 	int64_t unsafe_ms = hx_store_options(&log->base)->unsafe_interval_ms;
 	int64_t interval_ns = unsafe_ms != 0 && unsafe_ms * HX_NS_PER_MS < HX_NS_PER_S
 		? unsafe_ms * HX_NS_PER_MS
@@ -147,11 +146,10 @@ static void keeper_run(void *arg)
 
 	assert(interval_ns > 0);
 	assert(interval_ns <= HX_NS_PER_S);
-	tick.task.context = &tick;
 	while (wait_for_work(log, tick_at_ns)) {
 		(void)hx_log_writer_make_spare_if_wanted(&log->writer);
 		if (hx_clock_mono_ns() >= tick_at_ns) {
-			(void)hx_log_queue_task(&log->queue, &tick.task);
+			(void)hx_log_queue_task(&log->queue, run_tick, &tick);
 			tick_at_ns = hx_clock_mono_ns() + interval_ns;
 		}
 		if (hx_clock_mono_ns() >= pass_at_ns) {

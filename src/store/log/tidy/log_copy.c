@@ -190,11 +190,7 @@ static enum hapax_status copy_keyed(
 		names->visitor_id = scope->id;
 		names->has_visitor_id = true;
 	}
-	key.packed.scope_id = names->visitor_id;
-	key.packed.encoding = entry->as.put.encoding;
-	key.packed.size = (uint16_t)entry->as.put.record.key.size;
-	key.packed.data = entry->as.put.record.key.data;
-	hx_index_key_finish(log->index, &key);
+	hx_log_entry_key(entry, names->visitor_id, log->index, &key);
 	if (entry->kind == HX_LOG_PUT)
 		return copy_put(source->copy, entry, &key, err);
 	return copy_remove(
@@ -202,51 +198,18 @@ static enum hapax_status copy_keyed(
 		entry->as.put.record.expires_ms, entry->lsn, err);
 }
 
-static enum hapax_status copy_frame(
-	struct source *source, const struct hx_log_frame *frame, struct hapax_bytes bytes,
-	struct hapax_error *err)
+static enum hapax_status copy_entry(
+	void *context, const struct hx_log_entry *entry, struct hapax_error *err)
 {
-	struct hx_log_entries entries;
-	struct hx_log_entry entry;
-	enum hapax_status status;
+	struct source *source = context;
 
-	hx_log_entries_begin(&entries, frame, source->reader.header.kind, bytes);
-	while (hx_log_entries_next(&entries, &entry, &status, err)) {
-		if (entry.kind == HX_LOG_SCOPE &&
-		    !hx_log_scope_names_put(
-			    &source->scopes, entry.as.scope.number, entry.as.scope.tenant,
-			    entry.as.scope.group))
-			return hx_error_set(
-				err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for scopes");
-		if (entry.kind == HX_LOG_PUT || entry.kind == HX_LOG_REMOVE)
-			status = copy_keyed(source, &entry, err);
-		if (status != HAPAX_OK)
-			return status;
-	}
-	return status;
-}
-
-static enum hapax_status copy_frames(struct source *source, uint64_t end, struct hapax_error *err)
-{
-	if (end == 0)
-		end = source->reader.header.capacity;
-	while (source->reader.offset < end) {
-		struct hx_log_frame frame;
-		struct hapax_bytes bytes;
-		enum hx_log_found found;
-		enum hapax_status status =
-			hx_log_reader_next(&source->reader, &found, &frame, &bytes, err);
-
-		if (status != HAPAX_OK)
-			return status;
-		/* Damaged since it was written: the segment stays, with its content. */
-		if (found != HX_LOG_FOUND_FRAME)
-			return corrupt(source, "a frame is damaged", err);
-		assert(source->reader.offset == frame.offset + frame.size);
-		status = copy_frame(source, &frame, bytes, err);
-		if (status != HAPAX_OK)
-			return status;
-	}
+	if (entry->kind == HX_LOG_SCOPE &&
+	    !hx_log_scope_names_put(
+		    &source->scopes, entry->as.scope.number, entry->as.scope.tenant,
+		    entry->as.scope.group))
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for scopes");
+	if (entry->kind == HX_LOG_PUT || entry->kind == HX_LOG_REMOVE)
+		return copy_keyed(source, entry, err);
 	return HAPAX_OK;
 }
 
@@ -255,21 +218,23 @@ enum hapax_status hx_log_copy_segment(
 	struct hapax_error *err)
 {
 	struct source source = {.copy = copy};
-	char name[HX_LOG_NAME_SIZE], path[HX_LOG_PATH_SIZE];
+	char path[HX_LOG_PATH_SIZE];
 	enum hapax_status status;
 
 	assert((unsigned)kind < HX_LOG_KIND_COUNT);
 	/* Class segments are read to their seal. */
 	assert(kind == HX_LOG_KIND_LOG || end == 0);
-	hx_log_name(name, kind, id, "");
-	hx_log_path(&copy->log->directory, name, path);
+	hx_log_segment_path(&copy->log->directory, kind, id, "", path);
 	hx_log_scope_names_init(&source.scopes);
 	status = hx_log_reader_open(&source.reader, copy->log->directory.io, path, err);
 	if (status == HAPAX_OK &&
 	    (source.reader.header.id != id || source.reader.header.kind != kind))
 		status = corrupt(&source, "the segment does not match its name", err);
+	/* Damaged since it was written: the segment stays, with its content. */
 	if (status == HAPAX_OK)
-		status = copy_frames(&source, end, err);
+		status = hx_log_reader_each(
+			&source.reader, end != 0 ? end : source.reader.header.capacity, copy_entry,
+			&source, err);
 	hx_log_reader_close(&source.reader);
 	hx_log_scope_names_done(&source.scopes);
 	return status;

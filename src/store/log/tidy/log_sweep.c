@@ -36,15 +36,14 @@ void hx_log_lapse(const struct hapax_record *record, void *context)
 }
 
 struct settle_task {
-	struct hx_log_task task;
 	struct hx_log *log;
 	size_t at; /* in log->lapsed */
 	uint64_t settled;
 };
 
-static enum hapax_status run_settle(struct hx_log_task *task)
+static enum hapax_status run_settle(void *task)
 {
-	struct settle_task *settle = task->context;
+	struct settle_task *settle = task;
 	struct hx_log *log = settle->log;
 	struct hx_work_context context = hx_log_context(log);
 
@@ -97,15 +96,14 @@ enum hapax_status hx_log_sweep(
 	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err)
 {
 	struct hx_log *log = (struct hx_log *)store;
-	struct settle_task settle = {.task = {.run = run_settle}, .log = log};
+	struct settle_task settle = {.log = log};
 	enum hapax_status status = HAPAX_OK;
 
-	settle.task.context = &settle;
 	hx_mutex_lock(&log->sweep_mutex);
 	hx_buf_clear(&log->lapsed);
 	hx_index_sweep(log->index, sweep, hx_log_now(log));
 	if (log->lapsed.size != 0)
-		status = hx_log_queue_task(&log->queue, &settle.task);
+		status = hx_log_queue_task(&log->queue, run_settle, &settle);
 	/* A task that ended well was not stopped by a full frame. */
 	assert(status != HAPAX_OK || settle.at == log->lapsed.size);
 	sweep->lapsed += settle.settled;

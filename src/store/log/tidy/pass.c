@@ -63,7 +63,6 @@ struct pass {
 
 /* Facts that only the leader knows. */
 struct look_task {
-	struct hx_log_task task;
 	struct hx_log *log;
 	uint64_t until_id; /* in: not beyond this one; out: the last without a writer, if 0 */
 	uint64_t log_id;   /* out: the oldest segment, if it has no writer; else 0 */
@@ -85,9 +84,9 @@ static void pass_assert(const struct pass *pass)
 	assert(pass->log_id != 0 || pass->log_end == 0);
 }
 
-static enum hapax_status run_look(struct hx_log_task *task)
+static enum hapax_status run_look(void *context)
 {
-	struct look_task *look = task->context;
+	struct look_task *look = context;
 	struct hx_log_writer *writer = &look->log->writer;
 	uint64_t first_id = writer->manifest.log_first_id;
 	uint64_t last_id =
@@ -117,47 +116,38 @@ static enum hapax_status read_end(
 	struct hx_log *log, uint64_t id, uint64_t *ret_end, struct hapax_error *err)
 {
 	struct hx_log_reader reader = {0};
-	char name[HX_LOG_NAME_SIZE], path[HX_LOG_PATH_SIZE];
+	char path[HX_LOG_PATH_SIZE];
 	struct hx_log_entries entries;
 	struct hx_log_entry begin;
 	struct hx_log_frame frame;
 	struct hapax_bytes bytes;
-	enum hx_log_found found;
-	enum hapax_status status;
+	enum hx_log_found found = HX_LOG_FOUND_END;
+	enum hapax_status status, decoded;
 
-	hx_log_name(name, HX_LOG_KIND_LOG, id + 1, "");
-	hx_log_path(&log->directory, name, path);
+	*ret_end = 0;
+	hx_log_segment_path(&log->directory, HX_LOG_KIND_LOG, id + 1, "", path);
 	status = hx_log_reader_open(&reader, log->directory.io, path, err);
-	if (status != HAPAX_OK) {
-		hx_log_reader_close(&reader);
-		return status;
-	}
-	status = hx_log_reader_next(&reader, &found, &frame, &bytes, err);
-	if (status == HAPAX_OK && found == HX_LOG_FOUND_FRAME) {
+	if (status == HAPAX_OK)
+		status = hx_log_reader_next(&reader, &found, &frame, &bytes, err);
+	if (found == HX_LOG_FOUND_FRAME) {
 		hx_log_entries_begin(&entries, &frame, HX_LOG_KIND_LOG, bytes);
-		if (hx_log_entries_next(&entries, &begin, &status, err) &&
+		if (hx_log_entries_next(&entries, &begin, &decoded, NULL) &&
 		    begin.kind == HX_LOG_BEGIN && begin.as.begin.previous_id == id)
 			*ret_end = begin.as.begin.previous_end;
-		else
-			status = HAPAX_ERR_CORRUPT;
-	} else if (status == HAPAX_OK) {
-		status = HAPAX_ERR_CORRUPT;
 	}
 	hx_log_reader_close(&reader);
-	if (status == HAPAX_ERR_CORRUPT)
-		hx_error_set(err, status, 0, "'%s' has no valid first entry", path);
+	if (status == HAPAX_OK && *ret_end == 0)
+		status = hx_error_set(
+			err, HAPAX_ERR_CORRUPT, 0, "'%s' has no valid first entry", path);
 	return status;
 }
 
 static enum hapax_status find_log_segment(
 	struct pass *pass, struct hx_log_round *round, struct hapax_error *err)
 {
-	struct look_task look = {
-		.task = {.run = run_look}, .log = pass->log, .until_id = round->until_id};
-	enum hapax_status status;
+	struct look_task look = {.log = pass->log, .until_id = round->until_id};
+	enum hapax_status status = hx_log_queue_task(&pass->log->queue, run_look, &look);
 
-	look.task.context = &look;
-	status = hx_log_queue_task(&pass->log->queue, &look.task);
 	if (status != HAPAX_OK)
 		return status;
 	round->until_id = look.until_id;
@@ -333,11 +323,7 @@ static enum hapax_status write_held(struct pass *pass)
 	assert(status == HAPAX_OK);
 	assert(decoded.kind == HX_LOG_PUT);
 	assert(decoded.size == size);
-	key.packed.scope_id = decoded.as.put.scope;
-	key.packed.encoding = decoded.as.put.encoding;
-	key.packed.size = (uint16_t)decoded.as.put.record.key.size;
-	key.packed.data = decoded.as.put.record.key.data;
-	hx_index_key_finish(log->index, &key);
+	hx_log_entry_key(&decoded, decoded.as.put.scope, log->index, &key);
 	/* Superseded meanwhile: the log has the newer version. */
 	if (!hx_log_copy_is_live(log, &key, &decoded.as.put.record))
 		return HAPAX_OK;
@@ -380,14 +366,9 @@ static enum hapax_status write_manifest(struct pass *pass)
 	return HAPAX_OK;
 }
 
-struct commit_task {
-	struct hx_log_task task;
-	struct pass *pass;
-};
-
-static enum hapax_status run_commit(struct hx_log_task *task)
+static enum hapax_status run_commit(void *context)
 {
-	struct pass *pass = ((struct commit_task *)task->context)->pass;
+	struct pass *pass = context;
 	enum hapax_status status = HAPAX_OK;
 
 	while (pass->held_at < pass->copy.held.size && status == HAPAX_OK) {
@@ -461,10 +442,8 @@ static void remove_made(struct pass *pass)
 
 static enum hapax_status pass_run(struct pass *pass, struct hapax_error *err)
 {
-	struct commit_task commit = {.task = {.run = run_commit}, .pass = pass};
 	enum hapax_status status = copy_all(pass, err);
 
-	commit.task.context = &commit;
 	if (status == HAPAX_OK)
 		status = finish_all(pass, err);
 	if (status != HAPAX_OK) {
@@ -477,7 +456,7 @@ static enum hapax_status pass_run(struct pass *pass, struct hapax_error *err)
 	if (pass->log_id != 0)
 		hx_log_counts_renew(&pass->log->counts, pass->log_id);
 	pass_assert(pass);
-	status = hx_log_queue_task(&pass->log->queue, &commit.task);
+	status = hx_log_queue_task(&pass->log->queue, run_commit, pass);
 	if (status == HAPAX_OK)
 		status = hx_log_sync(pass->log);
 	/* Latched, its fate is open: the next recovery finds out. */

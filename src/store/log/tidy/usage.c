@@ -44,12 +44,11 @@ static enum hapax_status measure_segments(
 
 	for (size_t i = 0; status == HAPAX_OK && i < listing.count; i++) {
 		bool is_log = listing.segments[i].kind == HX_LOG_KIND_LOG;
-		char name[HX_LOG_NAME_SIZE];
 		char path[HX_LOG_PATH_SIZE];
 		struct hx_io_stat st;
 
-		hx_log_name(name, listing.segments[i].kind, listing.segments[i].id, "");
-		hx_log_path(directory, name, path);
+		hx_log_segment_path(
+			directory, listing.segments[i].kind, listing.segments[i].id, "", path);
 		if (io->ops->stat_path(io->context, path, &st) != 0)
 			continue;
 		files->log_segments += is_log;
@@ -63,14 +62,13 @@ static enum hapax_status measure_segments(
 
 /* Facts that only the leader knows. */
 struct marks_task {
-	struct hx_log_task task;
 	const struct hx_log *log;
 	struct hapax_files *files;
 };
 
-static enum hapax_status read_marks(struct hx_log_task *task)
+static enum hapax_status read_marks(void *context)
 {
-	struct marks_task *marks = task->context;
+	struct marks_task *marks = context;
 	const struct hx_log_writer *writer = &marks->log->writer;
 
 	assert(writer->durable_lsn <= writer->next_lsn);
@@ -85,7 +83,7 @@ enum hapax_status hx_log_files(
 	struct hapax_store *store, struct hapax_files *files, struct hapax_error *err)
 {
 	struct hx_log *log = (struct hx_log *)store;
-	struct marks_task marks = {.task = {.run = read_marks}, .log = log, .files = files};
+	struct marks_task marks = {log, files};
 	enum hapax_status status;
 
 	if (hx_log_writer_is_latched(&log->writer)) {
@@ -93,11 +91,10 @@ enum hapax_status hx_log_files(
 			*err = log->writer.fault;
 		return HAPAX_ERR_FAILED;
 	}
-	marks.task.context = &marks;
 	files->was_closed = log->was_closed;
 	status = measure_segments(log, files, err);
 	if (status != HAPAX_OK)
 		return status;
 	measure_records(log, files);
-	return hx_log_queue_task(&log->queue, &marks.task);
+	return hx_log_queue_task(&log->queue, read_marks, &marks);
 }

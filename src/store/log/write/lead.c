@@ -55,7 +55,7 @@ static size_t decide(
 
 		request_assert(request);
 		if (request->task != NULL) {
-			request->task->status = request->task->run(request->task);
+			request->task->status = request->task->run(request->task->context);
 			if (log->writer.write_ahead.is_full)
 				return i;
 			continue;
@@ -211,45 +211,33 @@ size_t hx_log_read(struct hx_log *log, struct hapax_op *ops, size_t count)
 /* Frames without operations. */
 
 struct mark_task {
-	struct hx_log_task task;
 	struct hx_log *log;
 	uint32_t flags;
 };
 
-static enum hapax_status run_mark(struct hx_log_task *task)
+static enum hapax_status run_mark(void *context)
 {
-	struct mark_task *mark = task->context;
+	struct mark_task *mark = context;
 
 	return hx_log_writer_force(&mark->log->writer, mark->flags);
 }
 
 enum hapax_status hx_log_mark_frame(struct hx_log *log, uint32_t flags)
 {
-	struct mark_task mark = {.task = {.run = run_mark}, .log = log, .flags = flags};
+	struct mark_task mark = {log, flags};
 
-	mark.task.context = &mark;
 	assert((flags & ~(uint32_t)HX_LOG_FRAME_CLOSE) == 0);
-	return hx_log_queue_task(&log->queue, &mark.task);
+	return hx_log_queue_task(&log->queue, run_mark, &mark);
 }
 
-struct sync_task {
-	struct hx_log_task task;
-	struct hx_log *log;
-};
-
-static enum hapax_status run_sync(struct hx_log_task *task)
+static enum hapax_status run_sync(void *context)
 {
-	struct sync_task *sync = task->context;
-
-	return hx_log_writer_sync(&sync->log->writer);
+	return hx_log_writer_sync(context);
 }
 
 enum hapax_status hx_log_sync(struct hx_log *log)
 {
-	struct sync_task sync = {.task = {.run = run_sync}, .log = log};
-
 	if (log->writer.sync == HX_LOG_SYNC_ALWAYS)
 		return HAPAX_OK;
-	sync.task.context = &sync;
-	return hx_log_queue_task(&log->queue, &sync.task);
+	return hx_log_queue_task(&log->queue, run_sync, &log->writer);
 }

@@ -396,13 +396,13 @@ bool hx_log_queue_run(struct hx_log_queue *queue, const struct hx_log_request *r
 	return true;
 }
 
-enum hapax_status hx_log_queue_task(struct hx_log_queue *queue, struct hx_log_task *task)
+enum hapax_status hx_log_queue_task(struct hx_log_queue *queue, hx_log_task_fn *run, void *context)
 {
-	struct hx_log_request request = {.task = task};
+	struct hx_log_task task = {run, context, HAPAX_OK};
+	struct hx_log_request request = {.task = &task};
 
-	assert(task->run != NULL);
-	task->status = HAPAX_OK;
-	return hx_log_queue_run(queue, &request) ? task->status : HAPAX_ERR_NO_MEMORY;
+	assert(run != NULL);
+	return hx_log_queue_run(queue, &request) ? task.status : HAPAX_ERR_NO_MEMORY;
 }
 
 static void run_thread(void *arg)

@@ -23,11 +23,13 @@
 #include "base/thread.h"
 
 /*
- * Work for the leader other than operations. run adds to the frame; its status, unless OK, is
- * the task's. If run finds write_ahead.is_full, it is called again and continues where it left off.
+ * Work for the leader other than operations: adds to the frame. Its status, unless OK, is the
+ * task's. If it finds write_ahead.is_full, it is called again and continues where it left off.
  */
+typedef enum hapax_status hx_log_task_fn(void *context);
+
 struct hx_log_task {
-	enum hapax_status (*run)(struct hx_log_task *task);
+	hx_log_task_fn *run;
 	void *context;
 	enum hapax_status status; /* out */
 };
@@ -107,7 +109,7 @@ bool hx_log_queue_run(struct hx_log_queue *queue, const struct hx_log_request *r
  */
 bool hx_log_queue_grow(struct hx_log_queue *queue, struct hx_log_request **requests, size_t *count);
 
-/* Run a task and return its status, or NO_MEMORY. */
-enum hapax_status hx_log_queue_task(struct hx_log_queue *queue, struct hx_log_task *task);
+/* Run a task, wait for its end and return its status, or NO_MEMORY. */
+enum hapax_status hx_log_queue_task(struct hx_log_queue *queue, hx_log_task_fn *run, void *context);
 
 #endif

@@ -39,19 +39,12 @@ static size_t begin_size(const struct hx_log_writer *writer)
 }
 
 /* Make the buffer hold size bytes. */
-static enum hapax_status commit_memory(struct hx_log_writer *writer, size_t size)
+static enum hapax_status grow_frame(struct hx_log_writer *writer, size_t size)
 {
-	size_t wanted = (size + HX_PAGES_STEP - 1) / HX_PAGES_STEP * HX_PAGES_STEP;
-
-	if (wanted <= writer->frame_committed)
-		return HAPAX_OK;
-	if (hx_alloc_pages_commit(
-		    writer->frame + writer->frame_committed, wanted - writer->frame_committed, 0) !=
-	    0)
+	if (hx_alloc_pages_grow(writer->frame, &writer->frame_committed, size) != 0)
 		return HAPAX_ERR_NO_MEMORY;
-	assert(wanted <= HX_LOG_FRAME_SIZE_MAX);
-	assert(wanted >= size);
-	writer->frame_committed = wanted;
+	assert(writer->frame_committed >= size);
+	assert(writer->frame_committed <= HX_LOG_FRAME_SIZE_MAX);
 	return HAPAX_OK;
 }
 
@@ -106,7 +99,7 @@ static enum hapax_status promise(struct hx_log_writer *writer, size_t size, bool
 	frame_size = hx_log_frame_size((uint32_t)payload);
 	if (frame_size > room_in_active(writer, may_take_reserve))
 		return full(writer, writer->payload != 0 ? 0 : frame_size, may_take_reserve);
-	if (commit_memory(writer, frame_size) != HAPAX_OK)
+	if (frame_size > writer->frame_committed && grow_frame(writer, frame_size) != HAPAX_OK)
 		return HAPAX_ERR_NO_MEMORY;
 	writer->reserved += (uint32_t)size;
 	return HAPAX_OK;
@@ -735,7 +728,7 @@ enum hapax_status hx_log_writer_init(
 	writer->manifest.log_first_id = 1;
 	writer->manifest.next_class_id = 1;
 	writer->frame = hx_alloc_pages_reserve(HX_LOG_FRAME_SIZE_MAX);
-	if (writer->frame == NULL || commit_memory(writer, HX_LOG_BLOCK_SIZE) != HAPAX_OK)
+	if (writer->frame == NULL || grow_frame(writer, HX_LOG_BLOCK_SIZE) != HAPAX_OK)
 		return hx_error_set(
 			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to open a store");
 	return HAPAX_OK;
