@@ -4,7 +4,11 @@
  */
 #include "source/io_thread.h"
 
+#include <assert.h>
 #include <stdio.h>
+
+#include "base/error.h"
+#include "source/source.h"
 
 struct hx_io_message *hx_io_messages_take(struct hx_io_messages *list)
 {
@@ -24,46 +28,25 @@ struct hapax_publication *hx_publications_take(struct hx_publications *list)
 
 static void wake(struct hx_io_thread *io_thread)
 {
-	const struct hapax_source_hooks *hooks = &io_thread->source->hooks;
+	const struct hapax_source_hooks *hooks = &io_thread->base.hooks;
 
 	if (hooks->wake != NULL)
 		hooks->wake(hooks->context);
 }
 
-static void on_begin(struct hx_task *task)
-{
-	struct hx_io_thread *io_thread = task->context;
-
-	io_thread->ops->begin(io_thread->context);
-}
-
-static void on_work(struct hx_task *task)
-{
-	struct hx_io_thread *io_thread = task->context;
-
-	io_thread->ops->work(io_thread->context);
-}
-
-static void on_stop(struct hx_task *task)
-{
-	struct hx_io_thread *io_thread = task->context;
-
-	io_thread->ops->stop(io_thread->context);
-}
-
 enum hapax_status hx_io_thread_init(
-	struct hx_io_thread *io_thread, struct hapax_source *source,
-	const struct hx_io_thread_ops *ops, void *context, struct hapax_error *err)
+	struct hx_io_thread *io_thread, const struct hapax_source_ops *source_ops,
+	const struct hx_io_thread_ops *ops, const char *url, struct hapax_error *err)
 {
-	enum hapax_status status = hx_reactor_init(&io_thread->reactor, hx_net_system(), err);
+	enum hapax_status status;
 
+	if (hx_source_init(&io_thread->base, source_ops, url) != HAPAX_OK)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
+	status = hx_reactor_init(&io_thread->reactor, hx_net_system(), err);
 	io_thread->has_reactor = status == HAPAX_OK;
-	io_thread->source = source;
-	io_thread->ops = ops;
-	io_thread->context = context;
-	io_thread->begin = (struct hx_task){.fn = on_begin, .context = io_thread};
-	io_thread->work = (struct hx_task){.fn = on_work, .context = io_thread};
-	io_thread->stop = (struct hx_task){.fn = on_stop, .context = io_thread};
+	io_thread->begin = (struct hx_task){.fn = ops->begin, .context = io_thread};
+	io_thread->work = (struct hx_task){.fn = ops->work, .context = io_thread};
+	io_thread->stop = (struct hx_task){.fn = ops->stop, .context = io_thread};
 	hx_lock_init(&io_thread->lock);
 	io_thread->lag = -1;
 	return status;
@@ -83,9 +66,16 @@ void hx_io_thread_done(struct hx_io_thread *io_thread)
 	if (io_thread->has_reactor)
 		hx_reactor_done(&io_thread->reactor);
 	io_thread->has_reactor = false;
+	hx_source_done(&io_thread->base);
 }
 
 /* ------------------------------------------------------------------ the consumer's thread */
+
+static struct hx_io_thread *io_thread_of(struct hapax_source *source)
+{
+	assert(source->ops->next == hx_io_thread_next);
+	return (struct hx_io_thread *)source;
+}
 
 static void io_thread_run(void *arg)
 {
@@ -94,8 +84,9 @@ static void io_thread_run(void *arg)
 	hx_reactor_run(&io_thread->reactor);
 }
 
-struct hapax_message *hx_io_thread_next(struct hx_io_thread *io_thread)
+struct hapax_message *hx_io_thread_next(struct hapax_source *source)
 {
+	struct hx_io_thread *io_thread = io_thread_of(source);
 	struct hx_io_message *message_;
 
 	hx_lock_acquire(&io_thread->lock);
@@ -111,8 +102,7 @@ struct hapax_message *hx_io_thread_next(struct hx_io_thread *io_thread)
 	return &message_->message;
 }
 
-void hx_io_thread_settle(
-	struct hx_io_thread *io_thread, struct hapax_message *message, bool is_acked)
+static void settle(struct hx_io_thread *io_thread, struct hapax_message *message, bool is_acked)
 {
 	struct hx_io_message *message_ = (struct hx_io_message *)(void *)message;
 	bool is_first;
@@ -134,8 +124,20 @@ void hx_io_thread_settle(
 		hx_reactor_post(&io_thread->reactor, &io_thread->work);
 }
 
-void hx_io_thread_publish(struct hx_io_thread *io_thread, struct hapax_publication *publication)
+void hx_io_thread_ack(struct hapax_source *source, struct hapax_message *message)
 {
+	settle(io_thread_of(source), message, true);
+}
+
+void hx_io_thread_give_back(struct hapax_source *source, struct hapax_message *message)
+{
+	settle(io_thread_of(source), message, false);
+}
+
+void hx_io_thread_publish(struct hapax_source *source, struct hapax_publication *publication)
+{
+	struct hx_io_thread *io_thread = io_thread_of(source);
+
 	hx_lock_acquire(&io_thread->lock);
 	HX_LIST_ADD(&io_thread->asked, publication, private_next);
 	io_thread->orders++;
@@ -145,7 +147,7 @@ void hx_io_thread_publish(struct hx_io_thread *io_thread, struct hapax_publicati
 
 static void start(struct hx_io_thread *io_thread)
 {
-	struct hapax_source_hooks *hooks = &io_thread->source->hooks;
+	struct hapax_source_hooks *hooks = &io_thread->base.hooks;
 	struct hapax_error err;
 
 	hx_reactor_post(&io_thread->reactor, &io_thread->begin);
@@ -176,15 +178,17 @@ static void tell(struct hx_publications *list, enum hapax_status status, const c
 		publication->done(publication, status, why);
 }
 
-int64_t hx_io_thread_tick(struct hx_io_thread *io_thread)
+int64_t hx_io_thread_tick(struct hapax_source *source, int64_t now_ms)
 {
-	struct hapax_source_hooks *hooks = &io_thread->source->hooks;
+	struct hx_io_thread *io_thread = io_thread_of(source);
+	const struct hapax_source_hooks *hooks = &source->hooks;
 	struct hx_publications delivered, refused;
 	char said[HX_IO_THREAD_TEXT_SIZE];
 	char why[HX_IO_THREAD_TEXT_SIZE];
 	uint64_t generation;
 	bool is_fatal;
 
+	(void)now_ms;
 	if (!io_thread->has_thread)
 		start(io_thread);
 	hx_lock_acquire(&io_thread->lock);
@@ -210,8 +214,9 @@ int64_t hx_io_thread_tick(struct hx_io_thread *io_thread)
 	return INT64_MAX;
 }
 
-int hx_io_thread_drain(struct hx_io_thread *io_thread)
+int hx_io_thread_drain(struct hapax_source *source)
 {
+	struct hx_io_thread *io_thread = io_thread_of(source);
 	size_t orders;
 
 	hx_lock_acquire(&io_thread->lock);
@@ -220,16 +225,20 @@ int hx_io_thread_drain(struct hx_io_thread *io_thread)
 	return orders == 0;
 }
 
-void hx_io_thread_hurry(struct hx_io_thread *io_thread)
+void hx_io_thread_hurry(struct hapax_source *source)
 {
+	struct hx_io_thread *io_thread = io_thread_of(source);
+
 	hx_lock_acquire(&io_thread->lock);
 	io_thread->is_hurried = true;
 	hx_lock_release(&io_thread->lock);
 	hx_reactor_post(&io_thread->reactor, &io_thread->work);
 }
 
-void hx_io_thread_stats(struct hx_io_thread *io_thread, struct hapax_source_stats *ret_stats)
+void hx_io_thread_stats(struct hapax_source *source, struct hapax_source_stats *ret_stats)
 {
+	struct hx_io_thread *io_thread = io_thread_of(source);
+
 	hx_lock_acquire(&io_thread->lock);
 	ret_stats->lag = io_thread->lag;
 	ret_stats->failures = io_thread->failures;

@@ -4,7 +4,8 @@
  *
  * The consumer's thread must not wait for a broker. An I/O thread therefore runs a reactor with the
  * connections. The two threads exchange messages, acknowledgements and publications here. The
- * broker's files embed struct hx_io_message, create it, and get it back to free it.
+ * broker's source begins with struct hx_io_thread, and its table has the functions below. Its files
+ * embed struct hx_io_message, create it, and get it back to free it.
  *
  *  (1) One thread owns a message: the I/O thread until delivery, the consumer until it is settled,
  *      then the I/O thread again.
@@ -49,22 +50,20 @@ struct hx_publications {
 
 struct hapax_publication *hx_publications_take(struct hx_publications *list);
 
-/* Called on the I/O thread. */
+/* Tasks on the I/O thread; their context is the broker's source. */
 struct hx_io_thread_ops {
 	/* The thread has started: connect. */
-	void (*begin)(void *context);
+	void (*begin)(struct hx_task *task);
 	/* There are settled messages or publications. */
-	void (*work)(void *context);
+	void (*work)(struct hx_task *task);
 	/* The consumer holds nothing: disconnect, then call hx_io_thread_end(). */
-	void (*stop)(void *context);
+	void (*stop)(struct hx_task *task);
 };
 
 enum { HX_IO_THREAD_TEXT_SIZE = 320 };
 
 struct hx_io_thread {
-	struct hapax_source *source;
-	const struct hx_io_thread_ops *ops;
-	void *context;
+	struct hapax_source base; /* first, so that a source can be cast */
 	struct hx_reactor reactor;
 	bool has_reactor;
 	struct hx_thread thread;
@@ -95,10 +94,10 @@ struct hx_io_thread {
 	uint64_t seen_generation;
 };
 
-/* io_thread is zero. source has its table. On failure nothing is left behind. */
+/* io_thread is zero, the first member of the broker's source. url has no password. */
 enum hapax_status hx_io_thread_init(
-	struct hx_io_thread *io_thread, struct hapax_source *source,
-	const struct hx_io_thread_ops *ops, void *context, struct hapax_error *err);
+	struct hx_io_thread *io_thread, const struct hapax_source_ops *source_ops,
+	const struct hx_io_thread_ops *ops, const char *url, struct hapax_error *err);
 
 /* Stop the thread, if any; blocks. Then the caller owns everything. The consumer holds nothing. */
 void hx_io_thread_halt(struct hx_io_thread *io_thread);
@@ -108,14 +107,14 @@ void hx_io_thread_done(struct hx_io_thread *io_thread);
 
 /* ---- On the consumer's thread: the functions of a source's table. */
 
-struct hapax_message *hx_io_thread_next(struct hx_io_thread *io_thread);
-void hx_io_thread_settle(
-	struct hx_io_thread *io_thread, struct hapax_message *message, bool is_acked);
-void hx_io_thread_publish(struct hx_io_thread *io_thread, struct hapax_publication *publication);
-int64_t hx_io_thread_tick(struct hx_io_thread *io_thread);
-int hx_io_thread_drain(struct hx_io_thread *io_thread);
-void hx_io_thread_hurry(struct hx_io_thread *io_thread);
-void hx_io_thread_stats(struct hx_io_thread *io_thread, struct hapax_source_stats *ret_stats);
+hapax_source_next_fn hx_io_thread_next;
+hapax_source_ack_fn hx_io_thread_ack;
+hapax_source_give_back_fn hx_io_thread_give_back;
+hapax_source_publish_fn hx_io_thread_publish;
+hapax_source_tick_fn hx_io_thread_tick;
+hapax_source_drain_fn hx_io_thread_drain;
+hapax_source_hurry_fn hx_io_thread_hurry;
+hapax_source_stats_fn hx_io_thread_stats;
 
 /* ---- On the I/O thread. */
 

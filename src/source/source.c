@@ -5,6 +5,7 @@
 #include "source/source.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include <hapax/source.h>
 
@@ -28,6 +29,12 @@ void hx_source_done(struct hapax_source *source)
 {
 	hx_free(source->url);
 	source->url = NULL;
+}
+
+bool hx_source_adds_header(struct hapax_bytes name)
+{
+	return (name.size > 11 && strncasecmp(name.data, "hapax-dead-", 11) == 0) ||
+		(name.size > 16 && strncasecmp(name.data, "hapax-duplicate-", 16) == 0);
 }
 
 void hapax_source_close(struct hapax_source *source)

@@ -5,11 +5,16 @@
 #ifndef HX_SOURCE_SOURCE_H
 #define HX_SOURCE_SOURCE_H
 
+#include <stdbool.h>
+
 #include <hapax/ext/source_ops.h>
 
 /* Copies url, which has no password. NO_MEMORY: nothing was created. */
 enum hapax_status hx_source_init(
 	struct hapax_source *source, const struct hapax_source_ops *ops, const char *url);
 void hx_source_done(struct hapax_source *source);
+
+/* Whether a header of that name was added to a dead letter or a diverted duplicate (handover.c). */
+bool hx_source_adds_header(struct hapax_bytes name);
 
 #endif

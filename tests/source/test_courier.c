@@ -20,7 +20,6 @@ enum { PARCELS = 3 };
 
 /* A broker that does one thing for each order. */
 struct broker {
-	struct hapax_source base;
 	struct hx_io_thread io_thread;
 	struct hx_io_message messages[PARCELS];
 	struct hx_io_messages late; /* delivered after the connection was lost and gained again */
@@ -66,9 +65,9 @@ static void on_published(
 	(void)snprintf(broker->why, sizeof(broker->why), "%s", why);
 }
 
-static void begin(void *context)
+static void begin(struct hx_task *task)
 {
-	struct broker *broker = context;
+	struct broker *broker = task->context;
 	struct hx_io_messages list = {NULL, NULL};
 
 	for (size_t i = 0; i < PARCELS - 1; i++)
@@ -79,9 +78,9 @@ static void begin(void *context)
 }
 
 /* A publication loses the connection; the next one has another message. */
-static void work(void *context)
+static void work(struct hx_task *task)
 {
-	struct broker *broker = context;
+	struct broker *broker = task->context;
 	struct hx_io_messages settled = hx_io_thread_take_settled(&broker->io_thread);
 	struct hx_publications asked = hx_io_thread_take_asked(&broker->io_thread);
 	struct hapax_publication *publication;
@@ -111,15 +110,16 @@ static void work(void *context)
 	}
 }
 
-static void stop(void *context)
+static void stop(struct hx_task *task)
 {
-	struct broker *broker = context;
+	struct broker *broker = task->context;
 
 	hx_io_thread_recall(&broker->io_thread);
-	work(broker);
+	work(task);
 	hx_io_thread_end(&broker->io_thread);
 }
 
+static const struct hapax_source_ops source_ops = {.next = hx_io_thread_next};
 static const struct hx_io_thread_ops ops = {.begin = begin, .work = work, .stop = stop};
 
 static void open_broker(struct broker *broker)
@@ -129,11 +129,11 @@ static void open_broker(struct broker *broker)
 	memset(broker, 0, sizeof(*broker));
 	hx_mutex_init(&broker->mutex);
 	hx_cond_init(&broker->cond);
-	broker->base.hooks = (struct hapax_source_hooks){
-		.wake = on_wake, .failed = on_failed, .context = broker};
 	broker->published = HAPAX_ERR_INVALID;
 	assert_int_equal(
-		hx_io_thread_init(&broker->io_thread, &broker->base, &ops, broker, &err), HAPAX_OK);
+		hx_io_thread_init(&broker->io_thread, &source_ops, &ops, "test:", &err), HAPAX_OK);
+	broker->io_thread.base.hooks = (struct hapax_source_hooks){
+		.wake = on_wake, .failed = on_failed, .context = broker};
 }
 
 static void close_broker(struct broker *broker)
@@ -170,8 +170,8 @@ static struct hapax_message *next(struct broker *broker)
 	for (;;) {
 		unsigned seen = wakes(broker);
 
-		(void)hx_io_thread_tick(&broker->io_thread);
-		message = hx_io_thread_next(&broker->io_thread);
+		(void)hx_io_thread_tick(&broker->io_thread.base, 0);
+		message = hx_io_thread_next(&broker->io_thread.base);
 		if (message != NULL)
 			return message;
 		rest(broker, seen);
@@ -183,8 +183,8 @@ static void drain(struct broker *broker)
 	for (;;) {
 		unsigned seen = wakes(broker);
 
-		(void)hx_io_thread_tick(&broker->io_thread);
-		if (hx_io_thread_drain(&broker->io_thread))
+		(void)hx_io_thread_tick(&broker->io_thread.base, 0);
+		if (hx_io_thread_drain(&broker->io_thread.base))
 			return;
 		rest(broker, seen);
 	}
@@ -202,12 +202,12 @@ static void io_messages_come_in_order_and_are_settled_once(void **state)
 	second = next(&broker);
 	assert_ptr_equal(first, &broker.messages[0].message);
 	assert_ptr_equal(second, &broker.messages[1].message);
-	assert_null(hx_io_thread_next(&broker.io_thread));
-	hx_io_thread_stats(&broker.io_thread, &stats);
+	assert_null(hx_io_thread_next(&broker.io_thread.base));
+	hx_io_thread_stats(&broker.io_thread.base, &stats);
 	assert_int_equal(stats.lag, 7);
 	assert_int_equal(stats.changes, 1);
-	hx_io_thread_settle(&broker.io_thread, second, true);
-	hx_io_thread_settle(&broker.io_thread, first, false);
+	hx_io_thread_ack(&broker.io_thread.base, second);
+	hx_io_thread_give_back(&broker.io_thread.base, first);
 	drain(&broker);
 	assert_int_equal(broker.acked, 1);
 	assert_int_equal(broker.given_back, 1);
@@ -227,10 +227,10 @@ static void what_a_lost_connection_brought_is_revoked(void **state)
 	publication.context = &broker;
 	first = next(&broker);
 	assert_int_equal(first->flags & HAPAX_MESSAGE_REVOKED, 0);
-	hx_io_thread_publish(&broker.io_thread, &publication);
+	hx_io_thread_publish(&broker.io_thread.base, &publication);
 	drain(&broker);
 	/* Told on this thread, in tick. */
-	(void)hx_io_thread_tick(&broker.io_thread);
+	(void)hx_io_thread_tick(&broker.io_thread.base, 0);
 	assert_int_equal(broker.published, HAPAX_ERR_UNAVAILABLE);
 	assert_string_equal(broker.why, "for a reason");
 	assert_string_equal(broker.said, "lost");
@@ -240,13 +240,13 @@ static void what_a_lost_connection_brought_is_revoked(void **state)
 	late = next(&broker);
 	assert_ptr_equal(late, &broker.messages[PARCELS - 1].message);
 	assert_int_equal(late->flags & HAPAX_MESSAGE_REVOKED, 0);
-	hx_io_thread_settle(&broker.io_thread, first, true);
-	hx_io_thread_settle(&broker.io_thread, late, true);
+	hx_io_thread_ack(&broker.io_thread.base, first);
+	hx_io_thread_ack(&broker.io_thread.base, late);
 	drain(&broker);
 	assert_int_equal(broker.untaken, 1);
 	assert_int_equal(broker.stale, 1);
 	assert_int_equal(broker.acked, 1);
-	hx_io_thread_stats(&broker.io_thread, &stats);
+	hx_io_thread_stats(&broker.io_thread.base, &stats);
 	assert_int_equal(stats.lag, -1);
 	assert_int_equal(stats.failures, 1);
 	close_broker(&broker);
@@ -260,12 +260,12 @@ static void what_nobody_took_is_given_back_at_the_end(void **state)
 	(void)state;
 	open_broker(&broker);
 	first = next(&broker);
-	hx_io_thread_settle(&broker.io_thread, first, true);
+	hx_io_thread_ack(&broker.io_thread.base, first);
 	drain(&broker);
 	hx_io_thread_halt(&broker.io_thread);
 	assert_int_equal(broker.acked, 1);
 	assert_int_equal(broker.given_back, 1);
-	assert_true(hx_io_thread_drain(&broker.io_thread));
+	assert_true(hx_io_thread_drain(&broker.io_thread.base));
 	close_broker(&broker);
 }
 

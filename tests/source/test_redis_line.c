@@ -143,7 +143,7 @@ static int tear_down(void **state)
 
 static void ask(struct bench *bench)
 {
-	hx_redis_line_command(&bench->line, 1, "PING");
+	hx_redis_line_command(&bench->line, 0, HX_REDIS_WORDS("PING"));
 	assert_true(hx_redis_line_send(&bench->line));
 }
 

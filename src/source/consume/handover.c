@@ -14,10 +14,10 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <strings.h>
 
 #include "base/bytes.h"
 #include "source/consume/consumer.h"
+#include "source/source.h"
 
 static const char *word_of(enum hx_in_flight_reason reason)
 {
@@ -45,12 +45,6 @@ static void add(struct hx_in_flight *in_flight, const char *name, struct hapax_b
 		(struct hapax_field){hapax_bytes_from_text(name), value};
 }
 
-static bool is_ours(struct hapax_bytes name)
-{
-	return (name.size > 11 && strncasecmp(name.data, "hapax-dead-", 11) == 0) ||
-		(name.size > 16 && strncasecmp(name.data, "hapax-duplicate-", 16) == 0);
-}
-
 static void copy_headers(struct hx_in_flight *in_flight)
 {
 	const struct hapax_message *message = in_flight->message;
@@ -60,7 +54,7 @@ static void copy_headers(struct hx_in_flight *in_flight)
 	for (size_t i = 0;
 	     i < message->header_count && publication->header_count < HX_ENVELOPE_HEADERS_MAX;
 	     i++) {
-		if (!is_ours(message->headers[i].name))
+		if (!hx_source_adds_header(message->headers[i].name))
 			in_flight->headers[publication->header_count++] = message->headers[i];
 	}
 }

@@ -32,33 +32,11 @@ enum {
 	LEFT_MAX = 16,
 };
 
-static hapax_source_next_fn kafka_next;
-static hapax_source_ack_fn kafka_ack;
-static hapax_source_give_back_fn kafka_give_back;
-static hapax_source_tick_fn kafka_tick;
-static hapax_source_drain_fn kafka_drain;
-static hapax_source_stats_fn kafka_stats;
 static hapax_source_close_fn kafka_close;
-static hapax_source_position_fn kafka_position;
-
-static const struct hapax_source_ops kafka_ops = {
-	.version = HAPAX_SOURCE_OPS_VERSION,
-	.name = "kafka",
-	.next = kafka_next,
-	.ack = kafka_ack,
-	.give_back = kafka_give_back,
-	.publish = hx_kafka_publish,
-	.tick = kafka_tick,
-	.drain = kafka_drain,
-	.stats = kafka_stats,
-	.close = kafka_close,
-	.hurry = hx_kafka_hurry,
-	.position = kafka_position,
-};
 
 static struct hx_kafka_source *downcast(struct hapax_source *source)
 {
-	assert(source->ops == &kafka_ops);
+	assert(source->ops->close == kafka_close);
 	return (struct hx_kafka_source *)source;
 }
 
@@ -394,7 +372,7 @@ static int64_t kafka_position(struct hapax_source *base, const struct hapax_mess
 				    *)((const char *)of - offsetof(struct hx_kafka_message, base));
 	const struct hx_kafka_partition *partition = message->partition;
 
-	assert(base->ops == &kafka_ops);
+	assert(base->ops->close == kafka_close);
 	if (partition->is_lost || message->is_past)
 		return -1;
 	return hx_low_water_with(&partition->water, &message->mark);
@@ -498,6 +476,21 @@ static void kafka_close(struct hapax_source *base)
 	explicit_bzero(&source->place, sizeof(source->place));
 	hx_free(source);
 }
+
+static const struct hapax_source_ops kafka_ops = {
+	.version = HAPAX_SOURCE_OPS_VERSION,
+	.name = "kafka",
+	.next = kafka_next,
+	.ack = kafka_ack,
+	.give_back = kafka_give_back,
+	.publish = hx_kafka_publish,
+	.tick = kafka_tick,
+	.drain = kafka_drain,
+	.stats = kafka_stats,
+	.close = kafka_close,
+	.hurry = hx_kafka_hurry,
+	.position = kafka_position,
+};
 
 enum hapax_status hx_kafka_open(
 	const char *url, struct hapax_source **ret_source, struct hapax_error *err)

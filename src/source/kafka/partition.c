@@ -101,26 +101,18 @@ void hx_kafka_partition_tidy(struct hx_kafka_source *source)
 	}
 }
 
-static rd_kafka_topic_partition_list_t *list_of(
-	const struct hx_kafka_source *source, bool only_dirty)
+void hx_kafka_store_offsets(struct hx_kafka_source *source)
 {
 	rd_kafka_topic_partition_list_t *list =
 		rd_kafka_topic_partition_list_new((int)source->partition_count + 1);
 
 	for (struct hx_kafka_partition *at = source->partitions; at != NULL; at = at->next) {
-		if (at->is_lost || (only_dirty && !at->is_dirty))
+		if (at->is_lost || !at->is_dirty)
 			continue;
 		rd_kafka_topic_partition_list_add(list, at->name, at->number)->offset =
 			at->water.next;
 		at->is_dirty = false;
 	}
-	return list;
-}
-
-void hx_kafka_store_offsets(struct hx_kafka_source *source)
-{
-	rd_kafka_topic_partition_list_t *list = list_of(source, true);
-
 	if (list->cnt > 0)
 		(void)rd_kafka_offsets_store(source->consumer, list);
 	/* Refused: librdkafka has not assigned it yet. Retry later, unless it was revoked. */
@@ -136,6 +128,16 @@ void hx_kafka_store_offsets(struct hx_kafka_source *source)
 	rd_kafka_topic_partition_list_destroy(list);
 }
 
+/* Takes list. */
+static void pause(
+	struct hx_kafka_source *source, rd_kafka_topic_partition_list_t *list, bool pauses)
+{
+	if (list->cnt > 0)
+		(void)(pauses ? rd_kafka_pause_partitions(source->consumer, list)
+			      : rd_kafka_resume_partitions(source->consumer, list));
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
 void hx_kafka_pause_all(struct hx_kafka_source *source, bool pauses)
 {
 	rd_kafka_topic_partition_list_t *list;
@@ -148,10 +150,7 @@ void hx_kafka_pause_all(struct hx_kafka_source *source, bool pauses)
 		if (!at->is_lost && !at->is_resting)
 			(void)rd_kafka_topic_partition_list_add(list, at->name, at->number);
 	}
-	if (list->cnt > 0)
-		(void)(pauses ? rd_kafka_pause_partitions(source->consumer, list)
-			      : rd_kafka_resume_partitions(source->consumer, list));
-	rd_kafka_topic_partition_list_destroy(list);
+	pause(source, list, pauses);
 }
 
 void hx_kafka_partition_rest(
@@ -166,7 +165,5 @@ void hx_kafka_partition_rest(
 		return;
 	list = rd_kafka_topic_partition_list_new(1);
 	(void)rd_kafka_topic_partition_list_add(list, partition->name, partition->number);
-	(void)(rests ? rd_kafka_pause_partitions(source->consumer, list)
-		     : rd_kafka_resume_partitions(source->consumer, list));
-	rd_kafka_topic_partition_list_destroy(list);
+	pause(source, list, rests);
 }

@@ -16,6 +16,7 @@
 
 #include "base/bytes.h"
 #include "source/rabbit/rabbit_private.h"
+#include "source/source.h"
 
 enum {
 	CONNECT_MS = 5000,
@@ -129,42 +130,25 @@ static bool has_name(amqp_bytes_t key, const char *name)
 	return key.len == strlen(name) && strncasecmp(key.bytes, name, key.len) == 0;
 }
 
-static bool begins_with(const void *text, size_t size, const char *prefix)
-{
-	return size > strlen(prefix) && strncasecmp(text, prefix, strlen(prefix)) == 0;
-}
-
-static bool is_ours(const void *text, size_t size)
-{
-	return begins_with(text, size, "hapax-dead-") ||
-		begins_with(text, size, "hapax-duplicate-");
-}
-
 static bool is_kept(amqp_bytes_t key)
 {
-	return !is_ours(key.bytes, key.len) && !has_name(key, "CC") && !has_name(key, "BCC") &&
-		!has_name(key, "x-delivery-count");
+	return !hx_source_adds_header(hx_bytes(key.bytes, key.len)) && !has_name(key, "CC") &&
+		!has_name(key, "BCC") && !has_name(key, "x-delivery-count");
 }
 
-static void add_text(
-	amqp_table_t *table, const char *name, size_t name_size, struct hapax_bytes text)
+static void add_text(amqp_table_t *table, struct hapax_bytes name, struct hapax_bytes text)
 {
 	union {
 		const void *constant;
 		void *plain;
-	} key = {.constant = name}, value = {.constant = text.data};
+	} key = {.constant = name.data}, value = {.constant = text.data};
 
 	/* librabbitmq's types lack const; data to send is only read. */
 	table->entries[table->num_entries++] = (amqp_table_entry_t){
-		.key = {.len = name_size, .bytes = key.plain},
+		.key = {.len = name.size, .bytes = key.plain},
 		.value = {
 			.kind = AMQP_FIELD_KIND_UTF8,
 			.value = {.bytes = {.len = text.size, .bytes = value.plain}}}};
-}
-
-static void add_named(amqp_table_t *table, const char *name, struct hapax_bytes text)
-{
-	add_text(table, name, strlen(name), text);
 }
 
 /* Add the consumer's headers, and the message's origin. */
@@ -175,12 +159,15 @@ static void add_own(amqp_table_t *table, const struct hx_rabbit_delivery *delive
 	for (size_t i = 0; i < publication->header_count; i++) {
 		const struct hapax_field *field = &publication->headers[i];
 
-		if (is_ours(field->name.data, field->name.size) &&
-		    table->num_entries < OWN_HEADERS_MAX - 3)
-			add_text(table, field->name.data, field->name.size, field->value);
+		if (hx_source_adds_header(field->name) && table->num_entries < OWN_HEADERS_MAX - 3)
+			add_text(table, field->name, field->value);
 	}
-	add_named(table, "hapax-dead-exchange", hapax_bytes_from_text(delivery->exchange));
-	add_named(table, "hapax-dead-routing-key", hapax_bytes_from_text(delivery->routing_key));
+	add_text(
+		table, HX_BYTES_LIT("hapax-dead-exchange"),
+		hapax_bytes_from_text(delivery->exchange));
+	add_text(
+		table, HX_BYTES_LIT("hapax-dead-routing-key"),
+		hapax_bytes_from_text(delivery->routing_key));
 }
 
 static bool table_fits(struct hx_rabbit_publisher *publisher, amqp_table_t *table)
@@ -221,7 +208,9 @@ static bool make_headers(
 	/* The old headers alone fill a frame: the body and the reason matter more. */
 	ret_table->num_entries = 0;
 	add_own(ret_table, delivery);
-	add_named(ret_table, "hapax-dead-headers", HX_BYTES_LIT("omitted: they filled a frame"));
+	add_text(
+		ret_table, HX_BYTES_LIT("hapax-dead-headers"),
+		HX_BYTES_LIT("omitted: they filled a frame"));
 	return table_fits(publisher, ret_table);
 }
 

@@ -122,6 +122,20 @@ static struct hapax_bytes kept(
 	return hx_bytes(delivery->bytes.data + offset, text.len);
 }
 
+/* Every kind of integer but the largest, which has no sign. */
+static int64_t integer_of(const amqp_field_value_t *value)
+{
+	switch (value->kind) {
+	case AMQP_FIELD_KIND_I8: return value->value.i8;
+	case AMQP_FIELD_KIND_U8: return value->value.u8;
+	case AMQP_FIELD_KIND_I16: return value->value.i16;
+	case AMQP_FIELD_KIND_U16: return value->value.u16;
+	case AMQP_FIELD_KIND_I32: return value->value.i32;
+	case AMQP_FIELD_KIND_U32: return value->value.u32;
+	default: return value->value.i64;
+	}
+}
+
 /* Write a number as text; there is room. */
 static struct hapax_bytes written(
 	struct hx_rabbit_delivery *delivery, const amqp_field_value_t *value)
@@ -134,38 +148,17 @@ static struct hapax_bytes written(
 	case AMQP_FIELD_KIND_BOOLEAN:
 		size = snprintf(text, sizeof(text), "%s", value->value.boolean ? "true" : "false");
 		break;
-	case AMQP_FIELD_KIND_I8:
-		size = snprintf(text, sizeof(text), "%" PRId8, value->value.i8);
-		break;
-	case AMQP_FIELD_KIND_U8:
-		size = snprintf(text, sizeof(text), "%" PRIu8, value->value.u8);
-		break;
-	case AMQP_FIELD_KIND_I16:
-		size = snprintf(text, sizeof(text), "%" PRId16, value->value.i16);
-		break;
-	case AMQP_FIELD_KIND_U16:
-		size = snprintf(text, sizeof(text), "%" PRIu16, value->value.u16);
-		break;
-	case AMQP_FIELD_KIND_I32:
-		size = snprintf(text, sizeof(text), "%" PRId32, value->value.i32);
-		break;
-	case AMQP_FIELD_KIND_U32:
-		size = snprintf(text, sizeof(text), "%" PRIu32, value->value.u32);
-		break;
-	case AMQP_FIELD_KIND_I64:
-		size = snprintf(text, sizeof(text), "%" PRId64, value->value.i64);
-		break;
-	case AMQP_FIELD_KIND_U64:
-	case AMQP_FIELD_KIND_TIMESTAMP:
-		size = snprintf(text, sizeof(text), "%" PRIu64, value->value.u64);
-		break;
 	case AMQP_FIELD_KIND_F32:
 		size = snprintf(text, sizeof(text), "%.9g", (double)value->value.f32);
 		break;
 	case AMQP_FIELD_KIND_F64:
 		size = snprintf(text, sizeof(text), "%.17g", value->value.f64);
 		break;
-	default: size = 0; break;
+	case AMQP_FIELD_KIND_U64:
+	case AMQP_FIELD_KIND_TIMESTAMP:
+		size = snprintf(text, sizeof(text), "%" PRIu64, value->value.u64);
+		break;
+	default: size = snprintf(text, sizeof(text), "%" PRId64, integer_of(value)); break;
 	}
 	(void)hx_buf_append(&delivery->text, text, (size_t)size);
 	return hx_bytes(delivery->text.data + begin, (size_t)size);

@@ -73,8 +73,7 @@ struct hx_rabbit_publisher {
 };
 
 struct hx_rabbit_source {
-	struct hapax_source base;
-	struct hx_io_thread io_thread;
+	struct hx_io_thread io_thread; /* first, so that a source can be cast */
 	struct hx_queue_place place;
 	bool is_stopping;
 

@@ -86,8 +86,7 @@ struct hx_redis_reader {
 };
 
 struct hx_redis_source {
-	struct hapax_source base;
-	struct hx_io_thread io_thread;
+	struct hx_io_thread io_thread; /* first, so that a source can be cast */
 	struct hx_stream_place place;
 	char member[HX_STREAM_NAME_SIZE];
 	struct hx_resolver resolver;
@@ -166,7 +165,8 @@ bool hx_redis_writer_goodbye(struct hx_redis_source *source, const char *script)
 /* The thread has ended: free the rest. */
 void hx_redis_writer_free(struct hx_redis_source *source);
 
-/* redis_source.c: continue the disconnect, if one is in progress. */
+/* redis_source.c: continue the disconnect, if one is in progress; a line was closed. */
 void hx_redis_source_end(struct hx_redis_source *source);
+void hx_redis_source_closed(struct hx_redis_line *line);
 
 #endif

@@ -14,7 +14,6 @@
 #include "base/random.h"
 #include "base/time.h"
 #include "source/redis/redis_private.h"
-#include "source/source.h"
 
 enum {
 	PULSE_MS_MAX = 1000,
@@ -26,70 +25,6 @@ enum {
 static const char goodbye[] =
 	"if #redis.call('XPENDING',KEYS[1],ARGV[1],'-','+',1,ARGV[2])==0 then"
 	" return redis.call('XGROUP','DELCONSUMER',KEYS[1],ARGV[1],ARGV[2]) end return 0";
-
-static hapax_source_next_fn redis_next;
-static hapax_source_ack_fn redis_ack;
-static hapax_source_give_back_fn redis_give_back;
-static hapax_source_publish_fn redis_publish;
-static hapax_source_tick_fn redis_tick;
-static hapax_source_drain_fn redis_drain;
-static hapax_source_stats_fn redis_stats;
-static hapax_source_close_fn redis_close;
-
-static const struct hapax_source_ops redis_ops = {
-	.version = HAPAX_SOURCE_OPS_VERSION,
-	.name = "redis",
-	.next = redis_next,
-	.ack = redis_ack,
-	.give_back = redis_give_back,
-	.publish = redis_publish,
-	.tick = redis_tick,
-	.drain = redis_drain,
-	.stats = redis_stats,
-	.close = redis_close,
-};
-
-static struct hx_redis_source *downcast(struct hapax_source *source)
-{
-	assert(source->ops == &redis_ops);
-	return (struct hx_redis_source *)source;
-}
-
-static struct hapax_message *redis_next(struct hapax_source *base)
-{
-	return hx_io_thread_next(&downcast(base)->io_thread);
-}
-
-static void redis_ack(struct hapax_source *base, struct hapax_message *message)
-{
-	hx_io_thread_settle(&downcast(base)->io_thread, message, true);
-}
-
-static void redis_give_back(struct hapax_source *base, struct hapax_message *message)
-{
-	hx_io_thread_settle(&downcast(base)->io_thread, message, false);
-}
-
-static void redis_publish(struct hapax_source *base, struct hapax_publication *publication)
-{
-	hx_io_thread_publish(&downcast(base)->io_thread, publication);
-}
-
-static int64_t redis_tick(struct hapax_source *base, int64_t now_ms)
-{
-	(void)now_ms;
-	return hx_io_thread_tick(&downcast(base)->io_thread);
-}
-
-static int redis_drain(struct hapax_source *base)
-{
-	return hx_io_thread_drain(&downcast(base)->io_thread);
-}
-
-static void redis_stats(struct hapax_source *base, struct hapax_source_stats *ret_stats)
-{
-	hx_io_thread_stats(&downcast(base)->io_thread, ret_stats);
-}
 
 /* ------------------------------------------------------------------ the I/O thread */
 
@@ -109,9 +44,9 @@ static void set_pulse(struct hx_redis_source *source)
 		now_ns(source) + span_ms * HX_NS_PER_MS);
 }
 
-static void on_begin(void *context)
+static void on_begin(struct hx_task *task)
 {
-	struct hx_redis_source *source = context;
+	struct hx_redis_source *source = task->context;
 
 	source->swept_ns = now_ns(source);
 	source->kept_ns = source->swept_ns;
@@ -120,9 +55,9 @@ static void on_begin(void *context)
 	set_pulse(source);
 }
 
-static void on_work(void *context)
+static void on_work(struct hx_task *task)
 {
-	struct hx_redis_source *source = context;
+	struct hx_redis_source *source = task->context;
 
 	hx_redis_writer_settle(source);
 	hx_redis_reader_pump(source);
@@ -164,9 +99,17 @@ void hx_redis_source_end(struct hx_redis_source *source)
 	close_lines(source);
 }
 
-static void on_stop(void *context)
+void hx_redis_source_closed(struct hx_redis_line *line)
 {
-	struct hx_redis_source *source = context;
+	struct hx_redis_source *source = line->context;
+
+	source->closing--;
+	hx_redis_source_end(source);
+}
+
+static void on_stop(struct hx_task *task)
+{
+	struct hx_redis_source *source = task->context;
 
 	source->is_stopping = true;
 	source->stop_ns = now_ns(source) + GOODBYE_MS * HX_NS_PER_MS;
@@ -208,8 +151,9 @@ static const struct hx_io_thread_ops courier_ops = {
 
 static void redis_close(struct hapax_source *base)
 {
-	struct hx_redis_source *source = downcast(base);
+	struct hx_redis_source *source = (struct hx_redis_source *)base;
 
+	assert(base->ops->close == redis_close);
 	hx_io_thread_halt(&source->io_thread);
 	hx_redis_line_done(&source->reader.line);
 	hx_redis_line_done(&source->writer.line);
@@ -220,11 +164,23 @@ static void redis_close(struct hapax_source *base)
 	hx_redis_writer_free(source);
 	hx_redis_entry_free_spares(source);
 	hx_io_thread_done(&source->io_thread);
-	hx_source_done(base);
 	/* It contains a password. */
 	explicit_bzero(&source->place, sizeof(source->place));
 	hx_free(source);
 }
+
+static const struct hapax_source_ops redis_ops = {
+	.version = HAPAX_SOURCE_OPS_VERSION,
+	.name = "redis",
+	.next = hx_io_thread_next,
+	.ack = hx_io_thread_ack,
+	.give_back = hx_io_thread_give_back,
+	.publish = hx_io_thread_publish,
+	.tick = hx_io_thread_tick,
+	.drain = hx_io_thread_drain,
+	.stats = hx_io_thread_stats,
+	.close = redis_close,
+};
 
 static void make_member(struct hx_redis_source *source)
 {
@@ -268,12 +224,10 @@ static enum hapax_status open_source(
 	if (status != HAPAX_OK)
 		return status;
 	make_member(source);
-	if (hx_source_init(&source->base, &redis_ops, source->place.shown) != HAPAX_OK)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	status = hx_redis_connection_tls_context(&source->place.redis, &source->tls, err);
 	if (status == HAPAX_OK)
 		status = hx_io_thread_init(
-			&source->io_thread, &source->base, &courier_ops, source, err);
+			&source->io_thread, &redis_ops, &courier_ops, source->place.shown, err);
 	return status == HAPAX_OK ? make_lines(source, err) : status;
 }
 
@@ -285,13 +239,13 @@ enum hapax_status hx_redis_source_open(
 
 	if (source == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
-	source->base.ops = &redis_ops;
+	source->io_thread.base.ops = &redis_ops;
 	status = open_source(source, url, err);
 	if (status != HAPAX_OK) {
-		redis_close(&source->base);
+		redis_close(&source->io_thread.base);
 		return status;
 	}
-	*ret_source = &source->base;
+	*ret_source = &source->io_thread.base;
 	return HAPAX_OK;
 }
 

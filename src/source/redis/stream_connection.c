@@ -24,11 +24,16 @@ static int64_t after_ms(const struct hx_redis_line *line, int64_t ms)
 
 /* ---------------------------------------------------------------- commands */
 
-void hx_redis_line_command(struct hx_redis_line *line, size_t count, const char *name)
+void hx_redis_line_command(struct hx_redis_line *line, size_t more, const char *const words[])
 {
+	size_t count = 0;
+
+	while (words[count] != NULL)
+		count++;
 	hx_buf_clear(&line->output);
-	line->is_spoilt = hx_resp_put_array(&line->output, count) != HAPAX_OK;
-	hx_redis_line_put_text(line, name);
+	line->is_spoilt = hx_resp_put_array(&line->output, count + more) != HAPAX_OK;
+	for (size_t i = 0; i < count; i++)
+		hx_redis_line_put_text(line, words[i]);
 }
 
 void hx_redis_line_put(struct hx_redis_line *line, struct hapax_bytes word)
@@ -81,8 +86,7 @@ static enum hapax_status greet(struct hx_redis_connection *connection)
 	struct hx_redis_line *line = connection->context;
 
 	line->client_id = 0;
-	hx_redis_line_command(line, 2, "CLIENT");
-	hx_redis_line_put_text(line, "ID");
+	hx_redis_line_command(line, 0, HX_REDIS_WORDS("CLIENT", "ID"));
 	return write_output(line);
 }
 

@@ -59,8 +59,9 @@ void hx_redis_line_open(struct hx_redis_line *line);
 /* Close permanently; calls closed, perhaps at once. */
 void hx_redis_line_close(struct hx_redis_line *line);
 
-/* Begin a command of count words, the first of which is name; put the others; send. */
-void hx_redis_line_command(struct hx_redis_line *line, size_t count, const char *name);
+/* Begin a command with these words, which end with NULL; put as many more; send. */
+void hx_redis_line_command(struct hx_redis_line *line, size_t more, const char *const words[]);
+#define HX_REDIS_WORDS(...) ((const char *const[]){__VA_ARGS__, NULL})
 void hx_redis_line_put(struct hx_redis_line *line, struct hapax_bytes word);
 void hx_redis_line_put_text(struct hx_redis_line *line, const char *text);
 void hx_redis_line_put_number(struct hx_redis_line *line, int64_t number);

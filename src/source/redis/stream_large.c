@@ -39,12 +39,11 @@ void hx_redis_large_survey(struct hx_redis_source *source)
 {
 	struct hx_redis_line *line = &source->reader.line;
 
-	hx_redis_line_command(line, 8, "EVAL");
-	hx_redis_line_put_text(line, survey);
-	hx_redis_line_put_text(line, "1");
-	hx_redis_line_put_text(line, source->place.stream);
-	hx_redis_line_put_text(line, source->place.group);
-	hx_redis_line_put_text(line, source->member);
+	hx_redis_line_command(
+		line, 2,
+		HX_REDIS_WORDS(
+			"EVAL", survey, "1", source->place.stream, source->place.group,
+			source->member));
 	hx_redis_line_put_number(line, (int64_t)source->place.size_max);
 	hx_redis_line_put_number(line, HX_STREAM_PREFETCH_MAX);
 }
@@ -118,12 +117,10 @@ void hx_redis_large_copy(
 {
 	struct hx_redis_line *line = &source->writer.line;
 
-	hx_redis_line_command(line, 6 + 2 * publication->header_count, "EVAL");
-	hx_redis_line_put_text(line, copy);
-	hx_redis_line_put_text(line, "2");
-	hx_redis_line_put_text(line, source->place.stream);
-	hx_redis_line_put_text(line, publication->target);
-	hx_redis_line_put_text(line, entry->id);
+	hx_redis_line_command(
+		line, 2 * publication->header_count,
+		HX_REDIS_WORDS(
+			"EVAL", copy, "2", source->place.stream, publication->target, entry->id));
 	for (size_t i = 0; i < publication->header_count; i++) {
 		hx_redis_line_put(line, publication->headers[i].name);
 		hx_redis_line_put(line, publication->headers[i].value);

@@ -21,11 +21,6 @@ enum {
 	REPLY_SIZE_MIN = 1024 * 1024,
 };
 
-static struct hx_redis_source *source_of(struct hx_redis_line *line)
-{
-	return line->context;
-}
-
 /*
  * A group that disappeared restarts at our last entry or, with start=earliest, at the beginning:
  * finished entries are then duplicates, and none is skipped.
@@ -37,12 +32,11 @@ static void make_group(struct hx_redis_source *source)
 
 	if (source->place.starts_latest)
 		start = reader->last_id[0] != '\0' ? reader->last_id : "$";
-	hx_redis_line_command(&reader->line, 6, "XGROUP");
-	hx_redis_line_put_text(&reader->line, "CREATE");
-	hx_redis_line_put_text(&reader->line, source->place.stream);
-	hx_redis_line_put_text(&reader->line, source->place.group);
-	hx_redis_line_put_text(&reader->line, start);
-	hx_redis_line_put_text(&reader->line, "MKSTREAM");
+	hx_redis_line_command(
+		&reader->line, 0,
+		HX_REDIS_WORDS(
+			"XGROUP", "CREATE", source->place.stream, source->place.group, start,
+			"MKSTREAM"));
 	reader->is_making_group = true;
 }
 
@@ -50,10 +44,10 @@ static void sweep(struct hx_redis_source *source, size_t count)
 {
 	struct hx_redis_line *line = &source->reader.line;
 
-	hx_redis_line_command(line, 8, "XAUTOCLAIM");
-	hx_redis_line_put_text(line, source->place.stream);
-	hx_redis_line_put_text(line, source->place.group);
-	hx_redis_line_put_text(line, source->member);
+	hx_redis_line_command(
+		line, 4,
+		HX_REDIS_WORDS(
+			"XAUTOCLAIM", source->place.stream, source->place.group, source->member));
 	hx_redis_line_put_number(line, source->place.min_idle_ms);
 	hx_redis_line_put_text(line, source->reader.cursor);
 	hx_redis_line_put_text(line, "COUNT");
@@ -67,11 +61,10 @@ static void read_group(struct hx_redis_source *source, size_t count, bool is_new
 	struct hx_redis_reader *reader = &source->reader;
 	struct hx_redis_line *line = &reader->line;
 
-	hx_redis_line_command(line, is_new ? 11 : 9, "XREADGROUP");
-	hx_redis_line_put_text(line, "GROUP");
-	hx_redis_line_put_text(line, source->place.group);
-	hx_redis_line_put_text(line, source->member);
-	hx_redis_line_put_text(line, "COUNT");
+	hx_redis_line_command(
+		line, is_new ? 6 : 4,
+		HX_REDIS_WORDS(
+			"XREADGROUP", "GROUP", source->place.group, source->member, "COUNT"));
 	hx_redis_line_put_number(line, (int64_t)count);
 	if (is_new) {
 		hx_redis_line_put_text(line, "BLOCK");
@@ -351,7 +344,7 @@ static bool take_survey(
 
 static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
 {
-	struct hx_redis_source *source = source_of(line);
+	struct hx_redis_source *source = line->context;
 	struct hx_redis_reader *reader = &source->reader;
 	struct hx_io_messages list = {NULL, NULL};
 	struct hapax_bytes rest = reply;
@@ -386,7 +379,7 @@ static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
 
 static void on_ready(struct hx_redis_line *line)
 {
-	struct hx_redis_source *source = source_of(line);
+	struct hx_redis_source *source = line->context;
 	struct hx_redis_reader *reader = &source->reader;
 
 	if (reader->count == 0)
@@ -404,7 +397,7 @@ static void on_ready(struct hx_redis_line *line)
 
 static void on_lost(struct hx_redis_line *line, const char *why)
 {
-	struct hx_redis_source *source = source_of(line);
+	struct hx_redis_source *source = line->context;
 	struct hx_redis_reader *reader = &source->reader;
 
 	/* The reply may have been too large. Our own entries are read one by one up to it. */
@@ -419,17 +412,9 @@ static void on_lost(struct hx_redis_line *line, const char *why)
 		hx_redis_source_end(source);
 }
 
-static void on_closed(struct hx_redis_line *line)
-{
-	struct hx_redis_source *source = source_of(line);
-
-	source->closing--;
-	hx_redis_source_end(source);
-}
-
 const struct hx_redis_line_ops hx_redis_reader_ops = {
 	.ready = on_ready,
 	.reply = on_reply,
 	.lost = on_lost,
-	.closed = on_closed,
+	.closed = hx_redis_source_closed,
 };

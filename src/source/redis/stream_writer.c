@@ -8,19 +8,14 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/bytes.h"
 #include "base/time.h"
 #include "source/redis/redis_private.h"
+#include "source/source.h"
 
 /* How long orders are kept while the server is down. */
 enum { AWAY_MS_MAX = 10 * 1000 };
-
-static struct hx_redis_source *source_of(struct hx_redis_line *line)
-{
-	return line->context;
-}
 
 static bool has_room(const struct hx_redis_writer *writer)
 {
@@ -58,9 +53,9 @@ static void send_acks(struct hx_redis_source *source)
 	while (writer->acked.first != NULL && has_room(writer)) {
 		size_t count = count_of(&writer->acked);
 
-		hx_redis_line_command(&writer->line, 3 + count, "XACK");
-		hx_redis_line_put_text(&writer->line, source->place.stream);
-		hx_redis_line_put_text(&writer->line, source->place.group);
+		hx_redis_line_command(
+			&writer->line, count,
+			HX_REDIS_WORDS("XACK", source->place.stream, source->place.group));
 		for (size_t i = 0; i < count; i++) {
 			struct hx_io_message *message_ = hx_io_messages_take(&writer->acked);
 
@@ -71,6 +66,15 @@ static void send_acks(struct hx_redis_source *source)
 		if (!send_call(writer, HX_REDIS_CALL_ACK, count))
 			return;
 	}
+}
+
+/* XCLAIM for ourselves, whatever the idle time; ids and options follow. */
+static void begin_claim(struct hx_redis_source *source, size_t more)
+{
+	hx_redis_line_command(
+		&source->writer.line, more,
+		HX_REDIS_WORDS(
+			"XCLAIM", source->place.stream, source->place.group, source->member, "0"));
 }
 
 static void forget(struct hx_redis_source *source, struct hx_redis_entry *entry)
@@ -90,11 +94,7 @@ static void send_given_back(struct hx_redis_source *source)
 	while (writer->given_back.first != NULL && has_room(writer)) {
 		size_t count = count_of(&writer->given_back);
 
-		hx_redis_line_command(&writer->line, 8 + count, "XCLAIM");
-		hx_redis_line_put_text(&writer->line, source->place.stream);
-		hx_redis_line_put_text(&writer->line, source->place.group);
-		hx_redis_line_put_text(&writer->line, source->member);
-		hx_redis_line_put_text(&writer->line, "0");
+		begin_claim(source, count + 3);
 		for (size_t i = 0; i < count; i++) {
 			struct hx_io_message *message_ = hx_io_messages_take(&writer->given_back);
 			struct hx_redis_entry *entry = (struct hx_redis_entry *)(void *)message_;
@@ -126,12 +126,6 @@ static void out_of_hand(struct hx_redis_source *source, struct hx_redis_entry *e
 
 /* ------------------------------------------------------------------ publications */
 
-static bool is_ours(struct hapax_bytes name)
-{
-	return (name.size > 11 && strncasecmp(name.data, "hapax-dead-", 11) == 0) ||
-		(name.size > 16 && strncasecmp(name.data, "hapax-duplicate-", 16) == 0);
-}
-
 static const struct hx_redis_entry *entry_of(const struct hapax_publication *publication)
 {
 	union {
@@ -155,7 +149,7 @@ static size_t put_fields(
 		const struct hapax_field *field =
 			is_raw ? &entry->fields[i] : &publication->headers[i - entry->raw_count];
 
-		if (is_raw == is_ours(field->name))
+		if (is_raw == hx_source_adds_header(field->name))
 			continue;
 		count++;
 		if (counts_only)
@@ -170,9 +164,8 @@ static void put_entry(struct hx_redis_writer *writer, const struct hapax_publica
 {
 	size_t count = put_fields(writer, publication, true);
 
-	hx_redis_line_command(&writer->line, 3 + 2 * count, "XADD");
-	hx_redis_line_put_text(&writer->line, publication->target);
-	hx_redis_line_put_text(&writer->line, "*");
+	hx_redis_line_command(
+		&writer->line, 2 * count, HX_REDIS_WORDS("XADD", publication->target, "*"));
 	(void)put_fields(writer, publication, false);
 }
 
@@ -274,8 +267,7 @@ void hx_redis_writer_unblock(struct hx_redis_source *source)
 
 	if (!has_room(writer) || !source->reader.is_asking || source->reader.line.client_id == 0)
 		return;
-	hx_redis_line_command(&writer->line, 3, "CLIENT");
-	hx_redis_line_put_text(&writer->line, "UNBLOCK");
+	hx_redis_line_command(&writer->line, 1, HX_REDIS_WORDS("CLIENT", "UNBLOCK"));
 	hx_redis_line_put_number(&writer->line, source->reader.line.client_id);
 	(void)send_call(writer, HX_REDIS_CALL_OTHER, 0);
 }
@@ -303,11 +295,7 @@ void hx_redis_writer_keep(struct hx_redis_source *source)
 
 		for (; end != NULL && count < HX_REDIS_IDS_MAX; end = end->newer)
 			count++;
-		hx_redis_line_command(&writer->line, 6 + count, "XCLAIM");
-		hx_redis_line_put_text(&writer->line, source->place.stream);
-		hx_redis_line_put_text(&writer->line, source->place.group);
-		hx_redis_line_put_text(&writer->line, source->member);
-		hx_redis_line_put_text(&writer->line, "0");
+		begin_claim(source, count + 1);
 		for (; at != end; at = at->newer)
 			hx_redis_line_put_text(&writer->line, at->id);
 		hx_redis_line_put_text(&writer->line, "JUSTID");
@@ -322,9 +310,8 @@ static void ask_lag(struct hx_redis_source *source)
 
 	if (!has_room(writer))
 		return;
-	hx_redis_line_command(&writer->line, 3, "XINFO");
-	hx_redis_line_put_text(&writer->line, "GROUPS");
-	hx_redis_line_put_text(&writer->line, source->place.stream);
+	hx_redis_line_command(
+		&writer->line, 0, HX_REDIS_WORDS("XINFO", "GROUPS", source->place.stream));
 	(void)send_call(writer, HX_REDIS_CALL_LAG, 0);
 }
 
@@ -365,12 +352,11 @@ bool hx_redis_writer_goodbye(struct hx_redis_source *source, const char *script)
 	if (script == NULL || writer->said_goodbye)
 		return true;
 	writer->said_goodbye = true;
-	hx_redis_line_command(&writer->line, 6, "EVAL");
-	hx_redis_line_put_text(&writer->line, script);
-	hx_redis_line_put_text(&writer->line, "1");
-	hx_redis_line_put_text(&writer->line, source->place.stream);
-	hx_redis_line_put_text(&writer->line, source->place.group);
-	hx_redis_line_put_text(&writer->line, source->member);
+	hx_redis_line_command(
+		&writer->line, 0,
+		HX_REDIS_WORDS(
+			"EVAL", script, "1", source->place.stream, source->place.group,
+			source->member));
 	return !send_call(writer, HX_REDIS_CALL_OTHER, 0);
 }
 
@@ -462,7 +448,7 @@ static void take_acked(
 
 static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
 {
-	struct hx_redis_source *source = source_of(line);
+	struct hx_redis_source *source = line->context;
 	struct hx_redis_writer *writer = &source->writer;
 	size_t at = writer->call_first;
 	struct hapax_bytes rest = reply;
@@ -484,12 +470,12 @@ static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
 
 static void on_ready(struct hx_redis_line *line)
 {
-	pump(source_of(line));
+	pump(line->context);
 }
 
 static void on_lost(struct hx_redis_line *line, const char *why)
 {
-	struct hx_redis_source *source = source_of(line);
+	struct hx_redis_source *source = line->context;
 	struct hx_redis_writer *writer = &source->writer;
 	struct hx_io_message *message_;
 
@@ -505,17 +491,9 @@ static void on_lost(struct hx_redis_line *line, const char *why)
 		hx_redis_source_end(source);
 }
 
-static void on_closed(struct hx_redis_line *line)
-{
-	struct hx_redis_source *source = source_of(line);
-
-	source->closing--;
-	hx_redis_source_end(source);
-}
-
 const struct hx_redis_line_ops hx_redis_writer_ops = {
 	.ready = on_ready,
 	.reply = on_reply,
 	.lost = on_lost,
-	.closed = on_closed,
+	.closed = hx_redis_source_closed,
 };
