@@ -8,38 +8,15 @@
  * and tokens within one submit only per key, because operations on different keys
  * may take effect in any order.
  */
-#include "conformance/model.h"
+#include "conformance/model_private.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/limits.h"
 
-/* What the model expects of one operation. */
-struct answer {
-	enum hapax_status status;
-	enum hapax_outcome outcome;
-	int unverified;
-	bool takes_token;          /* a new one; else the record's */
-	bool has_record;           /* then the record that op->record must show: */
-	struct model_record shown; /* before set and forget, after all others */
-};
-
 static struct hapax_bytes or_default(struct hapax_bytes name)
 {
 	return name.size ? name : (struct hapax_bytes){"default", 7};
-}
-
-static bool __attribute__((format(printf, 2, 3)))
-differ(struct model *model, const char *format, ...)
-{
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(model->why, sizeof(model->why), format, arguments);
-	va_end(arguments);
-	return false;
 }
 
 /* Time plus a length of time that may be forever. */
@@ -70,11 +47,6 @@ static bool is_expired(const struct model_record *record, int64_t now_ms)
 static bool is_there(const struct model_record *record, int64_t now_ms)
 {
 	return record->state != HAPAX_STATE_ABSENT && !is_expired(record, now_ms);
-}
-
-static bool is_lapsed(const struct model_record *record, int64_t now_ms)
-{
-	return record->state == HAPAX_STATE_CLAIMED && record->lease_ends_ms <= now_ms;
 }
 
 static struct model_key *key_of(
@@ -119,31 +91,6 @@ static void enter(struct model_record *record, enum hapax_state state, int64_t n
 	}
 }
 
-static void keep_result(
-	const struct model *model, struct model_record *record, const struct hapax_result *result)
-{
-	record->may_be_cut = false;
-	record->kind = HAPAX_RESULT_NONE;
-	record->result_class = HAPAX_RESULT_OK;
-	record->status = 0;
-	record->omitted_bytes = 0;
-	record->headers = (struct model_text){0};
-	record->body_size = 0;
-	if (!result)
-		return;
-	record->kind = result->kind;
-	record->result_class = result->result_class;
-	record->status = result->status;
-	record->omitted_bytes = result->omitted_bytes;
-	record->headers = model_text_of(result->headers);
-	if (result->body.size > model->result_size_max) {
-		record->omitted_bytes = result->body.size;
-	} else if (result->body.size) {
-		record->body_size = result->body.size;
-		memcpy(record->body, result->body.data, result->body.size);
-	}
-}
-
 /* A run begins: as a new record, or as one more attempt of the old one. */
 static void begin(
 	struct model *model, struct model_record *record, const struct hapax_op *op, int64_t now_ms)
@@ -161,7 +108,7 @@ static void begin(
 		memcpy(record->fingerprint, op->fingerprint, sizeof(record->fingerprint));
 	if (op->type == HAPAX_OP_CHECK) {
 		record->origin = HAPAX_ORIGIN_CHECK;
-		keep_result(model, record, NULL);
+		model_record_keep_result(model, record, NULL);
 		enter(record, HAPAX_STATE_DONE, now_ms);
 		return;
 	}
@@ -175,7 +122,7 @@ static void begin(
 /* claim and check: the first table of the rules, row by row. */
 static void ask(
 	struct model *model, struct model_record *record, const struct hapax_op *op, int64_t now_ms,
-	struct answer *answer)
+	struct model_answer *answer)
 {
 	if (!is_there(record, now_ms) || record->state == HAPAX_STATE_FAILED) {
 		answer->outcome = HAPAX_OUTCOME_ACQUIRED;
@@ -197,7 +144,7 @@ static void ask(
 		    memcmp(op->attempt_id, record->attempt_id, HAPAX_ATTEMPT_ID_SIZE) == 0) {
 			answer->outcome = HAPAX_OUTCOME_ACQUIRED;
 			record->lease_ends_ms = now_ms + lease_of(op);
-		} else if (!is_lapsed(record, now_ms)) {
+		} else if (!model_record_is_lapsed(record, now_ms)) {
 			answer->outcome = HAPAX_OUTCOME_IN_PROGRESS;
 		} else if (record->on_lapse == HAPAX_ON_LAPSE_PARK) {
 			answer->outcome = HAPAX_OUTCOME_PARKED;
@@ -219,7 +166,7 @@ static void ask(
 /* renew, complete, release, park: the second table of the rules. */
 static void use_token(
 	struct model *model, struct model_record *record, const struct hapax_op *op, int64_t now_ms,
-	struct answer *answer)
+	struct model_answer *answer)
 {
 	enum hapax_state state = is_there(record, now_ms) && record->token == op->token
 		? record->state
@@ -237,7 +184,7 @@ static void use_token(
 		record->lease_ends_ms = now_ms + lease_of(op);
 	} else if (op->type == HAPAX_OP_COMPLETE && (held || failed)) {
 		enter(record, HAPAX_STATE_DONE, now_ms);
-		keep_result(model, record, op->result);
+		model_record_keep_result(model, record, op->result);
 		record->may_be_cut = model->has_bytes_max;
 	} else if (op->type == HAPAX_OP_COMPLETE && state == HAPAX_STATE_DONE) {
 		/* Repeated: the stored result stays. */
@@ -261,7 +208,7 @@ static void use_token(
 
 static void forget(
 	struct model_record *record, const struct hapax_op *op, int64_t now_ms,
-	struct answer *answer)
+	struct model_answer *answer)
 {
 	bool held = record->state == HAPAX_STATE_CLAIMED || record->state == HAPAX_STATE_PARKED;
 	bool force = op->flags & HAPAX_OP_FORCE;
@@ -309,7 +256,7 @@ static enum hapax_outcome may_set(
 
 static void set(
 	struct model *model, struct model_record *record, const struct hapax_op *op, int64_t now_ms,
-	struct answer *answer)
+	struct model_answer *answer)
 {
 	if (op->result && op->result->body.size > model->result_size_max) {
 		answer->status = HAPAX_ERR_LIMIT;
@@ -331,12 +278,12 @@ static void set(
 	enter(record, HAPAX_STATE_DONE, now_ms);
 	if (keep)
 		record->expires_ms = expires_ms;
-	keep_result(model, record, op->result);
+	model_record_keep_result(model, record, op->result);
 }
 
 static void expire(
 	struct model_record *record, const struct hapax_op *op, int64_t now_ms,
-	struct answer *answer)
+	struct model_answer *answer)
 {
 	if (!is_there(record, now_ms) || record->state == HAPAX_STATE_FAILED) {
 		answer->outcome = HAPAX_OUTCOME_ABSENT;
@@ -426,133 +373,21 @@ static void evict_if_gone(struct model *model, int64_t now_ms, const struct hapa
 		evict(model, &entry->record);
 }
 
-/* ------------------------------------------------------------------ comparing */
-
-/* A token that is new in this submit; shared is one that the op's group has already. */
-static bool take_token(
-	struct model *model, struct model_key *entry, const struct hapax_op *op, uint64_t shared)
-{
-	bool is_old = op->token <= model->token_max && !model->tokens_per_key;
-
-	if (is_old || op->token <= entry->token_max || op->token > HX_TOKEN_MAX)
-		return differ(
-			model, "token %llu, after %llu of the store and %llu of the key",
-			(unsigned long long)op->token, (unsigned long long)model->token_max,
-			(unsigned long long)entry->token_max);
-	if (shared && op->token != shared)
-		return differ(model, "the claims of a group have different tokens");
-	for (size_t i = 0; !shared && !model->tokens_per_key && i < model->count; i++)
-		if (model->keys[i].token_max == op->token)
-			return differ(model, "token %llu twice", (unsigned long long)op->token);
-	entry->token_max = op->token;
-	if (op->token > model->token_high)
-		model->token_high = op->token;
-	return true;
-}
-
-/*
- * A token is told to who may use it: the claim that got it, the operation that brought it or wrote the
- * record, and the caller that asks for the record. No other caller, however the answer is made.
- */
-static bool compare_token(
-	struct model *model, const struct hapax_op *op, const struct model_record *record)
-{
-	uint64_t expected = 0;
-
-	if (op->type == HAPAX_OP_RENEW || op->type == HAPAX_OP_COMPLETE ||
-	    op->type == HAPAX_OP_RELEASE || op->type == HAPAX_OP_PARK)
-		return true;
-	if (op->outcome == HAPAX_OUTCOME_ACQUIRED || op->outcome == HAPAX_OUTCOME_FOUND)
-		expected = record->token;
-	else if (op->outcome == HAPAX_OUTCOME_APPLIED)
-		return true; /* set and forget: the record is the one before */
-	if (op->token != expected)
-		return differ(
-			model, "token %llu, expected %llu", (unsigned long long)op->token,
-			(unsigned long long)expected);
-	return true;
-}
-
-static bool compare(
-	struct model *model, const struct hapax_op *op, const struct answer *expected,
-	int64_t now_ms)
-{
-	const struct model_record *record = &expected->shown;
-
-	if (op->status != expected->status)
-		return differ(
-			model, "status %s, expected %s", hapax_status_name(op->status),
-			hapax_status_name(expected->status));
-	if (op->outcome != expected->outcome)
-		return differ(
-			model, "outcome %s, expected %s", hapax_outcome_name(op->outcome),
-			hapax_outcome_name(expected->outcome));
-	if (op->status != HAPAX_OK)
-		return true;
-	if (!compare_token(model, op, record))
-		return false;
-	if (op->outcome == HAPAX_OUTCOME_SKIPPED && !expected->has_record) {
-		/* Nothing leaks of what would have been. */
-		if (op->attempt || op->lease_left_ms || op->expires_ms != HAPAX_TIME_NEVER)
-			return differ(model, "a skipped operation tells of a record");
-		return true;
-	}
-	if (op->outcome != HAPAX_OUTCOME_SKIPPED &&
-	    (op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK) &&
-	    !op->unverified != !expected->unverified)
-		return differ(
-			model, "unverified %d, expected %d", op->unverified, expected->unverified);
-	if (!expected->has_record)
-		return true;
-	if (op->record) {
-		struct model_record shown = *record;
-
-		/* I7: another payload never sees the result. */
-		if (op->outcome == HAPAX_OUTCOME_MISMATCH)
-			keep_result(model, &shown, NULL);
-		const char *field = model_record_difference(&shown, op->record);
-
-		if (field)
-			return differ(model, "the record's %s", field);
-	}
-	if (op->type == HAPAX_OP_SET || op->type == HAPAX_OP_FORGET)
-		return true;
-	if (op->attempt != record->attempt)
-		return differ(model, "attempt %u, expected %u", op->attempt, record->attempt);
-	if (op->first_seen_ms != record->first_seen_ms)
-		return differ(
-			model, "first_seen_ms %lld, expected %lld", (long long)op->first_seen_ms,
-			(long long)record->first_seen_ms);
-	if (op->expires_ms != record->expires_ms)
-		return differ(
-			model, "expires_ms %lld, expected %lld", (long long)op->expires_ms,
-			(long long)record->expires_ms);
-	if (record->state == HAPAX_STATE_CLAIMED) {
-		int64_t left = is_lapsed(record, now_ms) ? 0 : record->lease_ends_ms - now_ms;
-
-		if (op->lease_left_ms != left)
-			return differ(
-				model, "lease_left_ms %lld, expected %lld",
-				(long long)op->lease_left_ms, (long long)left);
-	}
-	return true;
-}
-
 /* ------------------------------------------------------------------ submit */
 
 /* Predict one operation, change the model by it. False only for a bad token. */
 static bool apply(
 	struct model *model, int64_t now_ms, const struct hapax_op *op, uint64_t shared_token,
-	struct answer *answer)
+	struct model_answer *answer)
 {
 	struct model_key *entry = key_of(model, op->tenant, op->group, op->key);
 
 	if (!entry)
-		return differ(model, "more keys than the model holds");
+		return model_differ(model, "more keys than the model holds");
 	struct model_record next = entry->record;
 	bool before = op->type == HAPAX_OP_SET || op->type == HAPAX_OP_FORGET;
 
-	*answer = (struct answer){.status = HAPAX_OK, .outcome = HAPAX_OUTCOME_NONE};
+	*answer = (struct model_answer){.status = HAPAX_OK, .outcome = HAPAX_OUTCOME_NONE};
 	switch (op->type) {
 	case HAPAX_OP_CLAIM:
 	case HAPAX_OP_CHECK: ask(model, &next, op, now_ms, answer); break;
@@ -567,16 +402,16 @@ static bool apply(
 	case HAPAX_OP_FORGET: forget(&next, op, now_ms, answer); break;
 	case HAPAX_OP_SET: set(model, &next, op, now_ms, answer); break;
 	case HAPAX_OP_EXPIRE: expire(&next, op, now_ms, answer); break;
-	case HAPAX_OP_LOAD: return differ(model, "no history loads records");
+	case HAPAX_OP_LOAD: return model_differ(model, "no history loads records");
 	}
 	if (answer->status == HAPAX_OK && answer->takes_token &&
 	    is_refused(model, entry, op, now_ms)) {
-		*answer = (struct answer){.status = HAPAX_ERR_LIMIT};
+		*answer = (struct model_answer){.status = HAPAX_ERR_LIMIT};
 		return true;
 	}
-	/* A store that refused, or skipped, gave no token: compare() says so. */
+	/* A store that refused, or skipped, gave no token: model_compare() says so. */
 	if (answer->takes_token && op->status == HAPAX_OK && op->outcome != HAPAX_OUTCOME_SKIPPED) {
-		if (!take_token(model, entry, op, shared_token))
+		if (!model_take_token(model, entry, op, shared_token))
 			return false;
 		next.token = op->token;
 	}
@@ -589,7 +424,7 @@ static bool apply(
 
 /* What the store has to count; SET NX asks what a check asks, and counts the same. */
 static void count_decision(
-	struct model *model, const struct hapax_op *op, const struct answer *answer)
+	struct model *model, const struct hapax_op *op, const struct model_answer *answer)
 {
 	static const enum hapax_decision by_outcome[] = {
 		[HAPAX_OUTCOME_ACQUIRED] = HAPAX_DECISION_ACQUIRED,
@@ -616,7 +451,7 @@ static void count_decision(
 	model->counts[HAPAX_DECISION_FORGOTTEN] += op->type == HAPAX_OP_FORGET && applied;
 }
 
-static bool goes(const struct answer *answer)
+static bool goes(const struct model_answer *answer)
 {
 	return answer->status == HAPAX_OK &&
 		(answer->outcome == HAPAX_OUTCOME_ACQUIRED ||
@@ -625,7 +460,8 @@ static bool goes(const struct answer *answer)
 
 /* The record as it stands, since nothing was done. */
 static void show_before(
-	const struct model *model, int64_t now_ms, const struct hapax_op *op, struct answer *answer)
+	const struct model *model, int64_t now_ms, const struct hapax_op *op,
+	struct model_answer *answer)
 {
 	const struct model_record *record =
 		model_find(model, now_ms, op->tenant, op->group, op->key);
@@ -640,7 +476,7 @@ static bool submit_together(
 	struct model *model, int64_t now_ms, const struct hapax_op *ops, size_t count)
 {
 	static _Thread_local struct model saved;
-	static _Thread_local struct answer answers[HX_SUBMIT_OPS_MAX > 64 ? 64 : 1];
+	static _Thread_local struct model_answer answers[HX_SUBMIT_OPS_MAX > 64 ? 64 : 1];
 	uint64_t shared_token = 0;
 	bool go = true;
 
@@ -662,7 +498,7 @@ static bool submit_together(
 		/* What a record would have become is not shown when nothing was done. */
 		if (!go)
 			show_before(model, now_ms, &ops[i], &answers[i]);
-		if (!compare(model, &ops[i], &answers[i], now_ms))
+		if (!model_compare(model, &ops[i], &answers[i], now_ms))
 			return false;
 		count_decision(model, &ops[i], &answers[i]);
 	}
@@ -686,11 +522,11 @@ bool model_submit(struct model *model, int64_t now_ms, const struct hapax_op *op
 			continue;
 		}
 		for (; i < end; i++) {
-			struct answer answer;
+			struct model_answer answer;
 
 			evict_if_gone(model, now_ms, &ops[i]);
 			if (!apply(model, now_ms, &ops[i], 0, &answer) ||
-			    !compare(model, &ops[i], &answer, now_ms))
+			    !model_compare(model, &ops[i], &answer, now_ms))
 				return false;
 			count_decision(model, &ops[i], &answer);
 		}
@@ -710,7 +546,7 @@ bool model_assume(
 	saved = *model;
 	for (size_t i = 0; i < count; i++) {
 		struct hapax_op answered = ops[i];
-		struct answer answer;
+		struct model_answer answer;
 
 		answered.status = HAPAX_OK;
 		answered.outcome = HAPAX_OUTCOME_NONE;
@@ -745,7 +581,7 @@ size_t model_sweep(struct model *model, int64_t now_ms)
 		if (is_expired(record, now_ms)) {
 			record->state = HAPAX_STATE_ABSENT;
 		} else if (
-			is_lapsed(record, now_ms) &&
+			model_record_is_lapsed(record, now_ms) &&
 			later(record->lease_ends_ms, record->ttl_ms) <= now_ms) {
 			enter(record,
 			      record->on_lapse == HAPAX_ON_LAPSE_PARK ? HAPAX_STATE_PARKED
@@ -769,10 +605,10 @@ bool model_scan_record(struct model *model, int64_t now_ms, const struct hapax_r
 	struct model_key *entry = key_of(model, record->tenant, record->group, record->key);
 
 	if (!entry || !is_there(&entry->record, now_ms))
-		return differ(model, "a scan showed a record that is not there");
+		return model_differ(model, "a scan showed a record that is not there");
 	const char *field = model_record_difference(&entry->record, record);
 	if (field)
-		return differ(model, "a scan showed another %s", field);
+		return model_differ(model, "a scan showed another %s", field);
 	entry->seen = true;
 	return true;
 }
@@ -785,7 +621,7 @@ bool model_scan_end(struct model *model, int64_t now_ms)
 		if (!is_there(record, now_ms) || model->keys[i].seen)
 			continue;
 		if (!model->evicts || record->state != HAPAX_STATE_DONE)
-			return differ(model, "a scan left a record out");
+			return model_differ(model, "a scan left a record out");
 		evict(model, record);
 	}
 	return true;

@@ -2,9 +2,9 @@
 /*
  * model_record.c - a record as a store shows it, beside that of the model.
  */
-#include <string.h>
+#include "conformance/model_private.h"
 
-#include "conformance/model.h"
+#include <string.h>
 
 bool model_text_is(const struct model_text *text, struct hapax_bytes bytes)
 {
@@ -121,4 +121,34 @@ bool model_shows_absence(
 	case HAPAX_OP_LOAD: break;
 	}
 	return false;
+}
+
+bool model_record_is_lapsed(const struct model_record *record, int64_t now_ms)
+{
+	return record->state == HAPAX_STATE_CLAIMED && record->lease_ends_ms <= now_ms;
+}
+
+void model_record_keep_result(
+	const struct model *model, struct model_record *record, const struct hapax_result *result)
+{
+	record->may_be_cut = false;
+	record->kind = HAPAX_RESULT_NONE;
+	record->result_class = HAPAX_RESULT_OK;
+	record->status = 0;
+	record->omitted_bytes = 0;
+	record->headers = (struct model_text){0};
+	record->body_size = 0;
+	if (!result)
+		return;
+	record->kind = result->kind;
+	record->result_class = result->result_class;
+	record->status = result->status;
+	record->omitted_bytes = result->omitted_bytes;
+	record->headers = model_text_of(result->headers);
+	if (result->body.size > model->result_size_max) {
+		record->omitted_bytes = result->body.size;
+	} else if (result->body.size) {
+		record->body_size = result->body.size;
+		memcpy(record->body, result->body.data, result->body.size);
+	}
 }

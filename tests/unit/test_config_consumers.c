@@ -18,30 +18,9 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "config/dump.h"
+#include "support/config_case.h"
 
 #define DAY_MS (INT64_C(24) * 3600 * 1000)
-
-static struct hapax_error err;
-
-static struct hx_config *try_load(const char *text)
-{
-	struct hapax_bytes bytes = hapax_bytes_from_text(text);
-	struct hx_config_source source = {.path = "h.yaml", .text = &bytes};
-	struct hx_config *config = NULL;
-
-	err.message[0] = '\0';
-	(void)hx_config_load(&source, &config, NULL, &err);
-	return config;
-}
-
-static struct hx_config *load(const char *text)
-{
-	struct hx_config *config = try_load(text);
-
-	if (config == NULL)
-		fail_msg("%s: %s", text, err.message);
-	return config;
-}
 
 static bool has_kafka(void)
 {
@@ -62,7 +41,7 @@ static void what_is_not_said_is_as_in_consume(void **state)
 	(void)state;
 	if (!has_kafka())
 		skip();
-	config = load("consumers: [{name: a, from: 'kafka://h/t', to: 'http://s/'}]\n");
+	config = config_case_load("consumers: [{name: a, from: 'kafka://h/t', to: 'http://s/'}]\n");
 	one = config->consumers;
 	assert_int_equal(config->consumer_count, 1);
 	assert_int_equal(one->run.ttl_ms, 7 * DAY_MS);
@@ -102,7 +81,7 @@ static void a_scope_has_its_say(void **state)
 	(void)state;
 	if (!has_kafka())
 		skip();
-	config = load(text);
+	config = config_case_load(text);
 	found = config->consumers;
 	/* Its own are ttl, max_run and on_lapse, whose defaults differ from those of events. */
 	assert_int_equal(found[0].run.ttl_ms, 7 * DAY_MS);
@@ -172,10 +151,11 @@ static void faults_are_told_at_once(void **state)
 		char text[512];
 
 		(void)snprintf(text, sizeof(text), "consumers: [%s]\n", cases[i].text);
-		assert_null(try_load(text));
-		if (strncmp(err.message, cases[i].message, strlen(cases[i].message)) != 0)
-			fail_msg("%s: %s", cases[i].text, err.message);
-		assert_null(strstr(err.message, "secret"));
+		assert_null(config_case_try(text, NULL));
+		if (strncmp(config_case_err.message, cases[i].message, strlen(cases[i].message)) !=
+		    0)
+			fail_msg("%s: %s", cases[i].text, config_case_err.message);
+		assert_null(strstr(config_case_err.message, "secret"));
 	}
 }
 
@@ -187,7 +167,7 @@ static void passwords_are_not_dumped(void **state)
 	(void)state;
 	if (!has_kafka())
 		skip();
-	config = load(
+	config = config_case_load(
 		"consumers: [{name: a, exec: cat,\n"
 		"  from: 'kafka://h/t?group=g&sasl.username=me&sasl.password=hush&ssl.key.pem=hush"
 		"&sasl.oauthbearer.config=hush'}]\n");
@@ -205,7 +185,7 @@ static void passwords_are_not_dumped(void **state)
 /* What a reload sees of consumer a in two texts. */
 static bool is_same(const char *first, const char *second)
 {
-	struct hx_config *a = load(first), *b = load(second);
+	struct hx_config *a = config_case_load(first), *b = config_case_load(second);
 	char setting[HX_CONFIG_SETTING_SIZE];
 	bool is_same = hx_config_consumer_is_same(&a->consumers[0], &b->consumers[0]);
 
@@ -239,7 +219,7 @@ static void a_reload_knows_what_changed(void **state)
 
 static void without_consumers_there_are_none(void **state)
 {
-	struct hx_config *config = load("");
+	struct hx_config *config = config_case_load("");
 
 	(void)state;
 	assert_int_equal(config->consumer_count, 0);

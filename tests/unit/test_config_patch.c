@@ -14,6 +14,7 @@
 
 #include "base/bytes.h"
 #include "config/schema/schema.h"
+#include "support/config_case.h"
 #include "wire/json/json_object.h"
 
 enum { SCRATCH_SIZE = 64 * 1024 };
@@ -73,18 +74,6 @@ static void a_text_that_can_change_is_harmless(void **state)
 
 /* ------------------------------------------------------------------ what comes out */
 
-static struct hx_config *load(const char *text)
-{
-	struct hapax_bytes bytes = hapax_bytes_from_text(text);
-	struct hx_config_source source = {.path = "h.yaml", .text = &bytes};
-	struct hx_config *config = NULL;
-	struct hapax_error err;
-
-	if (hx_config_load(&source, &config, NULL, &err) != HAPAX_OK)
-		fail_msg("%s: %s", text, err.message);
-	return config;
-}
-
 #define ROUTE "gateway: {routes: [{path: /a, upstream: 'http://a'}, {path: /b, upstream: 'http://b'"
 
 #define OFF      "listen: {gateway: 'off'}\n"
@@ -131,7 +120,8 @@ static void what_comes_out_is_judged(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct hx_config *before = load(cases[i].before), *after = load(cases[i].after);
+		struct hx_config *before = config_case_load(cases[i].before),
+				 *after = config_case_load(cases[i].after);
 		char setting[HX_CONFIG_SETTING_SIZE] = "";
 		bool needs = hx_config_needs_file(before, after, setting);
 

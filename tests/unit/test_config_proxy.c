@@ -12,18 +12,7 @@
 #include <cmocka.h>
 
 #include "base/bytes.h"
-
-static struct hx_config *load(const char *text)
-{
-	struct hapax_bytes bytes = hapax_bytes_from_text(text);
-	struct hx_config_source source = {.path = "h.yaml", .text = &bytes};
-	struct hx_config *config = NULL;
-	struct hapax_error err;
-
-	if (hx_config_load(&source, &config, NULL, &err) != HAPAX_OK)
-		fail_msg("%s: %s", text, err.message);
-	return config;
-}
+#include "support/config_case.h"
 
 static void routes_of_the_proxy(void **state)
 {
@@ -34,7 +23,7 @@ static void routes_of_the_proxy(void **state)
 		"  routes:\n"
 		"  - {path: /v1, tenant: acme, group: pay, outcomes: {ok: [409], transient: [2xx], ambiguous: [5xx]}}\n"
 		"  - {path: /v2/, methods: [PUT], ttl: forever, wait: 0s, on_lapse: retry, upstream: 'http://i:1/x/', fingerprint_headers: [X-Shop]}\n";
-	struct hx_config *config = load(text);
+	struct hx_config *config = config_case_load(text);
 	const struct hx_config_proxy_route *found = config->proxy.routes;
 	struct hapax_run_options options;
 
@@ -79,20 +68,21 @@ static void routes_of_the_proxy(void **state)
 /* With an upstream and the door open there is one for everything; else none. */
 static void the_proxy_without_routes(void **state)
 {
-	struct hx_config *config = load("upstream: {url: 'http://h'}\n");
+	struct hx_config *config = config_case_load("upstream: {url: 'http://h'}\n");
 
 	(void)state;
 	assert_true(config->listen.proxy.is_off);
 	assert_int_equal(config->proxy.route_count, 0);
 	hx_config_release(config);
-	config = load("upstream: {url: 'http://h'}\nlisten: {proxy: '127.0.0.1:8081'}\n");
+	config = config_case_load(
+		"upstream: {url: 'http://h'}\nlisten: {proxy: '127.0.0.1:8081'}\n");
 	assert_int_equal(config->proxy.route_count, 1);
 	assert_string_equal(config->proxy.routes[0].name, "proxy");
 	assert_int_equal(config->proxy.routes[0].wait_ms, 10000);
 	assert_int_equal(config->proxy.routes[0].on_lapse, HAPAX_ON_LAPSE_PARK);
 	assert_int_equal(config->proxy.routes[0].method_count, 2);
 	hx_config_release(config);
-	config = load("listen: {proxy: '127.0.0.1:8081'}\n");
+	config = config_case_load("listen: {proxy: '127.0.0.1:8081'}\n");
 	assert_int_equal(config->proxy.route_count, 0);
 	hx_config_release(config);
 }

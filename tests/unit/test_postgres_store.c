@@ -3,7 +3,6 @@
  * What a ledger in PostgreSQL says when something is wrong, what it keeps apart, and what it knows
  * when a connection is lost.
  */
-#include "store/postgres/postgres_store.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,81 +20,31 @@
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/thread.h"
-#include "store/postgres/postgres_place.h"
 #include "store/postgres/postgres_session.h"
 #include "support/cut_proxy.h"
 #include "support/postgres_case.h"
+#include "support/postgres_store_case.h"
 #include "support/scale.h"
 #include "support/store_case.h"
 #include "support/trade_case.h"
-
-/* Version 1 of the tables; see migrate.c. */
-extern const char hx_postgres_schema_sql[];
-extern const char hx_postgres_schema_2_sql[];
-
-static struct hapax_store *open_url(const char *url, struct hapax_error *err)
-{
-	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
-	struct hapax_store *store = NULL;
-
-	options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
-	return hapax_store_open(url, &options, &store, err) == HAPAX_OK ? store : NULL;
-}
-
-/* It does not open, with that status, and the message says what to do. */
-static void must_refuse(const char *url, enum hapax_status status, const char *hint)
-{
-	struct hapax_error err = {0};
-	struct hapax_store *store = open_url(url, &err);
-
-	if (store != NULL || err.status != status || strstr(err.message, hint) == NULL)
-		printf("# %s: %s: %s\n", url, hapax_status_name(err.status), err.message);
-	assert_null(store);
-	assert_int_equal(err.status, status);
-	assert_non_null(strstr(err.message, hint));
-	assert_null(strstr(err.message, "secret"));
-}
-
-static void migrate(const char *options)
-{
-	char url[512];
-	struct hapax_error err = {0};
-
-	postgres_case_url(url, sizeof(url), options);
-	if (hapax_store_migrate(url, NULL, &err) != HAPAX_OK)
-		printf("# %s: %s\n", url, err.message);
-	assert_int_equal(err.status, HAPAX_OK);
-}
-
-static enum hapax_status check(
-	struct hapax_store *store, const char *tenant, const char *key, enum hapax_outcome *ret)
-{
-	struct hapax_op op = {
-		.type = HAPAX_OP_CHECK,
-		.tenant = hapax_bytes_from_text(tenant),
-		.key = hapax_bytes_from_text(key),
-	};
-	enum hapax_status status = hapax_store_run(store, &op, 1, NULL);
-
-	*ret = op.outcome;
-	return status;
-}
 
 /* ---------------------------------------------------------------- bad input */
 
 static void bad_urls_are_refused(void **state)
 {
 	(void)state;
-	must_refuse("postgres://[", HAPAX_ERR_INVALID, "postgres://user@host");
-	must_refuse("postgres://u:secret@[", HAPAX_ERR_INVALID, "percent-encode");
-	must_refuse("postgres:///x?pool=0", HAPAX_ERR_INVALID, "pool=1..64");
-	must_refuse("postgres:///x?pool=65", HAPAX_ERR_INVALID, "pool=1..64");
-	must_refuse("postgres:///x?schema=", HAPAX_ERR_INVALID, "schema=NAME");
-	must_refuse("postgres:///x?schema=it's", HAPAX_ERR_INVALID, "schema=NAME");
-	must_refuse("postgres:///x?schema=a%25I", HAPAX_ERR_INVALID, "schema=NAME");
-	must_refuse("postgres:///x?tenant=*", HAPAX_ERR_INVALID, "tenant=NAME");
-	must_refuse("postgres:///x?require=luck", HAPAX_ERR_INVALID, "require=durable");
-	must_refuse("postgres:///x?nonsense=1", HAPAX_ERR_INVALID, "postgres://user@host");
+	postgres_store_must_refuse("postgres://[", HAPAX_ERR_INVALID, "postgres://user@host");
+	postgres_store_must_refuse("postgres://u:secret@[", HAPAX_ERR_INVALID, "percent-encode");
+	postgres_store_must_refuse("postgres:///x?pool=0", HAPAX_ERR_INVALID, "pool=1..64");
+	postgres_store_must_refuse("postgres:///x?pool=65", HAPAX_ERR_INVALID, "pool=1..64");
+	postgres_store_must_refuse("postgres:///x?schema=", HAPAX_ERR_INVALID, "schema=NAME");
+	postgres_store_must_refuse("postgres:///x?schema=it's", HAPAX_ERR_INVALID, "schema=NAME");
+	postgres_store_must_refuse("postgres:///x?schema=a%25I", HAPAX_ERR_INVALID, "schema=NAME");
+	postgres_store_must_refuse("postgres:///x?tenant=*", HAPAX_ERR_INVALID, "tenant=NAME");
+	postgres_store_must_refuse(
+		"postgres:///x?require=luck", HAPAX_ERR_INVALID, "require=durable");
+	postgres_store_must_refuse(
+		"postgres:///x?nonsense=1", HAPAX_ERR_INVALID, "postgres://user@host");
 }
 
 /* Wrong password, role, database, place; too many connections. */
@@ -109,106 +58,17 @@ static void what_is_wrong_is_said(void **state)
 	postgres_case_query(conn, "DROP ROLE IF EXISTS app");
 	postgres_case_query(conn, "CREATE ROLE app LOGIN PASSWORD 'right'");
 	snprintf(url, sizeof(url), "postgres://app:secret@127.0.0.1:%s/postgres", port);
-	must_refuse(url, HAPAX_ERR_UNAVAILABLE, "check user and password");
+	postgres_store_must_refuse(url, HAPAX_ERR_UNAVAILABLE, "check user and password");
 	snprintf(url, sizeof(url), "postgres://app@127.0.0.1:%s/postgres", port);
-	must_refuse(url, HAPAX_ERR_UNAVAILABLE, "PGPASSWORD or ~/.pgpass");
+	postgres_store_must_refuse(url, HAPAX_ERR_UNAVAILABLE, "PGPASSWORD or ~/.pgpass");
 	snprintf(url, sizeof(url), "postgres://app:right@127.0.0.1:%s/nowhere", port);
-	must_refuse(url, HAPAX_ERR_UNAVAILABLE, "createdb");
-	must_refuse(
+	postgres_store_must_refuse(url, HAPAX_ERR_UNAVAILABLE, "createdb");
+	postgres_store_must_refuse(
 		"postgres://127.0.0.1:1/postgres", HAPAX_ERR_UNAVAILABLE,
 		"check that the server is running");
-	must_refuse(
+	postgres_store_must_refuse(
 		"postgres:///x?host=/nowhere", HAPAX_ERR_UNAVAILABLE,
 		"check that the server is running");
-	PQfinish(conn);
-}
-
-/* No ledger, an older one, a newer one: what to do. A migration leaves a newer one alone. */
-static void versions_are_checked(void **state)
-{
-	PGconn *conn = postgres_case_connect();
-	char url[512];
-	struct hapax_migration migration;
-	struct hapax_error err = {0};
-	struct hapax_store *store;
-
-	(void)state;
-	postgres_case_query(conn, "DROP SCHEMA IF EXISTS \"odd \"\"name\" CASCADE");
-	postgres_case_url(url, sizeof(url), "&schema=odd%20%22name");
-	must_refuse(url, HAPAX_ERR_UNAVAILABLE, "hapax store migrate");
-	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_OK);
-	assert_int_equal(migration.from, 0);
-	assert_int_equal(migration.to, HX_POSTGRES_VERSION);
-	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_OK);
-	assert_int_equal(migration.from, HX_POSTGRES_VERSION);
-	store = open_url(url, &err);
-	assert_non_null(store);
-	hapax_store_close(store);
-	postgres_case_query(conn, "UPDATE \"odd \"\"name\".hapax_meta SET version = 99");
-	must_refuse(url, HAPAX_ERR_UNSUPPORTED, "use a newer hapax");
-	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_ERR_UNSUPPORTED);
-	assert_int_equal(
-		postgres_case_number(conn, "SELECT version FROM \"odd \"\"name\".hapax_meta"), 99);
-	/* What is not a version at all is left alone, too. */
-	postgres_case_query(conn, "UPDATE \"odd \"\"name\".hapax_meta SET version = -1");
-	must_refuse(url, HAPAX_ERR_UNSUPPORTED, "changed by another program");
-	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_ERR_UNSUPPORTED);
-	PQfinish(conn);
-}
-
-/* A migration whose session ends in COMMIT does not say that nothing was done. */
-static void a_migration_that_is_lost_is_not_judged(void **state)
-{
-	PGconn *conn = postgres_case_connect();
-	struct hapax_migration migration;
-	struct hapax_error err = {0};
-	char url[512];
-
-	(void)state;
-	postgres_case_query(conn, "DROP SCHEMA IF EXISTS lost CASCADE");
-	migrate("&schema=lost");
-	postgres_case_query(
-		conn,
-		"CREATE FUNCTION lost.leave() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN"
-		" PERFORM pg_terminate_backend(pg_backend_pid()), pg_sleep(60); RETURN NULL; END $$;"
-		" CREATE CONSTRAINT TRIGGER leaves AFTER UPDATE ON lost.hapax_meta"
-		" DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION lost.leave()");
-	postgres_case_url(url, sizeof(url), "&schema=lost");
-	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_ERR_UNCERTAIN);
-	assert_non_null(strstr(err.message, "run it again"));
-	postgres_case_query(conn, "DROP TRIGGER leaves ON lost.hapax_meta");
-	migrate("&schema=lost");
-	PQfinish(conn);
-}
-
-/* Functions that others made in a schema of the search_path are not called by our sessions. */
-static void search_path_is_no_trap(void **state)
-{
-	PGconn *conn = postgres_case_connect();
-	struct hapax_error err = {0};
-	struct hapax_store *store;
-	enum hapax_outcome outcome;
-	char url[512];
-
-	(void)state;
-	/* These fit a call with a literal better than those of the server do. */
-	postgres_case_query(
-		conn,
-		"DROP SCHEMA IF EXISTS trap CASCADE; DROP SCHEMA IF EXISTS bait CASCADE; CREATE SCHEMA trap;"
-		" CREATE TABLE trap.caught (who name);"
-		" CREATE FUNCTION trap.nextval(text) RETURNS bigint LANGUAGE sql AS"
-		" 'INSERT INTO trap.caught VALUES (current_user) RETURNING 1::bigint';"
-		" CREATE FUNCTION trap.cardinality(bytea[]) RETURNS integer LANGUAGE sql AS"
-		" 'INSERT INTO trap.caught VALUES (current_user) RETURNING 1'");
-	migrate("&schema=bait&options=-csearch_path%3Dtrap");
-	postgres_case_url(url, sizeof(url), "&schema=bait&options=-csearch_path%3Dtrap");
-	store = open_url(url, &err);
-	assert_non_null(store);
-	for (int i = 0; i < 2; i++)
-		assert_int_equal(check(store, "t", "key", &outcome), HAPAX_OK);
-	assert_int_equal(outcome, HAPAX_OUTCOME_REPLAY);
-	hapax_store_close(store);
-	assert_int_equal(postgres_case_number(conn, "SELECT count(*) FROM trap.caught"), 0);
 	PQfinish(conn);
 }
 
@@ -270,7 +130,7 @@ static void guarantee_follows_from_settings(void **state)
 static void expect_guarantee(const char *url, const char *part, bool is_durable)
 {
 	struct hapax_error err = {0};
-	struct hapax_store *store = open_url(url, &err);
+	struct hapax_store *store = postgres_store_open(url, &err);
 	char text[HX_POSTGRES_GUARANTEE_SIZE];
 
 	if (store == NULL)
@@ -307,7 +167,7 @@ static void durable_is_refused_where_it_is_not(void **state)
 
 	(void)state;
 	postgres_case_query(conn, "DROP SCHEMA IF EXISTS lasting CASCADE");
-	migrate("&schema=lasting");
+	postgres_store_migrate("&schema=lasting");
 	postgres_case_url(url, sizeof(url), "&schema=lasting");
 	postgres_case_url(durable, sizeof(durable), "&schema=lasting&require=durable");
 	expect_guarantee(durable, "answers survive a power cut", true);
@@ -317,15 +177,15 @@ static void durable_is_refused_where_it_is_not(void **state)
 	set_server(conn, "synchronous_commit", "on");
 	set_server(conn, "full_page_writes", "off");
 	expect_guarantee(url, "full_page_writes", false);
-	must_refuse(durable, HAPAX_ERR_UNSUPPORTED, "full_page_writes = off");
+	postgres_store_must_refuse(durable, HAPAX_ERR_UNSUPPORTED, "full_page_writes = off");
 	set_server(conn, "full_page_writes", "on");
 	set_server(conn, "fsync", "off");
 	expect_guarantee(url, "fsync = off", false);
-	must_refuse(durable, HAPAX_ERR_UNSUPPORTED, "remove ?require=durable");
+	postgres_store_must_refuse(durable, HAPAX_ERR_UNSUPPORTED, "remove ?require=durable");
 	set_server(conn, "fsync", "on");
 	postgres_case_query(conn, "ALTER TABLE lasting.hapax_record_3 SET UNLOGGED");
 	expect_guarantee(url, "UNLOGGED", false);
-	must_refuse(durable, HAPAX_ERR_UNSUPPORTED, "UNLOGGED");
+	postgres_store_must_refuse(durable, HAPAX_ERR_UNSUPPORTED, "UNLOGGED");
 	postgres_case_query(conn, "ALTER TABLE lasting.hapax_record_3 SET LOGGED");
 	expect_guarantee(durable, "answers survive a power cut", true);
 	PQfinish(conn);
@@ -361,133 +221,6 @@ static void joined_guarantee_is_that_of_the_commit(void **state)
 	PQfinish(conn);
 }
 
-/* A ledger of version 1, as it was made then: its records are there after the migration. */
-static void version_1_is_migrated(void **state)
-{
-	PGconn *conn = postgres_case_connect();
-	struct hapax_migration migration;
-	struct hapax_error err = {0};
-	struct hapax_store *store;
-	enum hapax_outcome outcome;
-	struct hapax_buf sql;
-	char url[512];
-
-	(void)state;
-	postgres_case_query(conn, "DROP SCHEMA IF EXISTS old CASCADE; CREATE SCHEMA old");
-	hx_buf_init(&sql, 1 << 20);
-	assert_int_equal(hx_postgres_sql_append(&sql, "old", hx_postgres_schema_sql), HAPAX_OK);
-	PGresult *result = PQexec(conn, (const char *)sql.data);
-	assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
-	PQclear(result);
-	hx_buf_done(&sql);
-	postgres_case_query(
-		conn,
-		"INSERT INTO old.hapax_record VALUES ('t', 'default', 'kept', 2, 1, 0, 0, 0, false, 1, 7, 1, 1, 0,"
-		" NULL, NULL, NULL, 0, 0)");
-	postgres_case_url(url, sizeof(url), "&schema=old");
-	must_refuse(url, HAPAX_ERR_UNSUPPORTED, "run 'hapax store migrate URL'");
-	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_OK);
-	assert_int_equal(migration.from, 1);
-	assert_int_equal(migration.to, HX_POSTGRES_VERSION);
-	store = open_url(url, &err);
-	assert_non_null(store);
-	assert_int_equal(check(store, "t", "kept", &outcome), HAPAX_OK);
-	assert_int_equal(outcome, HAPAX_OUTCOME_REPLAY);
-	assert_int_equal(check(store, "t", "new", &outcome), HAPAX_OK);
-	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
-	hapax_store_close(store);
-	PQfinish(conn);
-}
-
-/* hapax_claim() as version 2 had it, but for what it did. */
-#define CLAIM_2                                                                                   \
-	"CREATE FUNCTION old.hapax_claim(p_key text, p_fingerprint bytea DEFAULT NULL,"           \
-	" p_ttl interval DEFAULT '24 hours', p_lease interval DEFAULT NULL,"                      \
-	" p_on_lapse text DEFAULT 'retry', p_group text DEFAULT 'default',"                       \
-	" p_tenant text DEFAULT NULL, p_attempt_id uuid DEFAULT NULL, p_owner text DEFAULT NULL," \
-	" OUT outcome text, OUT token bigint, OUT attempt bigint, OUT first_seen timestamptz,"    \
-	" OUT expires_at timestamptz, OUT lease_left interval, OUT result_class text,"            \
-	" OUT result_status integer, OUT headers bytea, OUT body bytea) LANGUAGE plpgsql AS"      \
-	" 'BEGIN token := 1; END'"
-#define CLAIM_NAME "old.hapax_claim(text, bytea, interval, interval, text, text, text, uuid, text)"
-
-/* A ledger of version 2 with that claim, as the role that owns the schema has made it. */
-static void make_version_2(PGconn *conn)
-{
-	const char *const parts[] = {hx_postgres_schema_sql, hx_postgres_schema_2_sql};
-	struct hapax_buf sql;
-
-	postgres_case_query(conn, "DROP SCHEMA IF EXISTS old CASCADE; CREATE SCHEMA old");
-	hx_buf_init(&sql, 1 << 20);
-	for (size_t i = 0; i < 2; i++) {
-		hx_buf_clear(&sql);
-		assert_int_equal(hx_postgres_sql_append(&sql, "old", parts[i]), HAPAX_OK);
-		PGresult *result = PQexec(conn, (const char *)sql.data);
-		assert_int_equal(PQresultStatus(result), PGRES_COMMAND_OK);
-		PQclear(result);
-	}
-	hx_buf_done(&sql);
-	postgres_case_query(conn, "UPDATE old.hapax_meta SET version = 2");
-	postgres_case_query(conn, CLAIM_2);
-}
-
-/*
- * Version 3 gives hapax_claim() one column more, so it is dropped and created again. The roles that
- * could call it still can, and no others, whatever new functions are given by default.
- */
-static void grants_survive_the_new_claim(void **state)
-{
-	static const char owner_sql[] =
-		"SELECT proowner::regrole FROM pg_proc WHERE oid = '" CLAIM_NAME "'::regprocedure";
-	static const char grants_sql[] =
-		"SELECT string_agg(proacl_item::text, ' ' ORDER BY proacl_item::text) FROM"
-		" (SELECT unnest(proacl) AS proacl_item FROM pg_proc WHERE oid = '" CLAIM_NAME
-		"'::regprocedure) a";
-	PGconn *conn = postgres_case_connect();
-	struct hapax_migration migration;
-	struct hapax_error err = {0};
-	char url[512], grants[512];
-
-	(void)state;
-	make_version_2(conn);
-	postgres_case_query(
-		conn,
-		"DROP ROLE IF EXISTS ledger_owner, \"odd caller\", stranger; CREATE ROLE ledger_owner;"
-		" CREATE ROLE \"odd caller\"; CREATE ROLE stranger;"
-		" GRANT USAGE, CREATE ON SCHEMA old TO ledger_owner");
-	postgres_case_query(conn, "ALTER FUNCTION " CLAIM_NAME " OWNER TO ledger_owner");
-	postgres_case_query(
-		conn,
-		"REVOKE ALL ON FUNCTION " CLAIM_NAME " FROM PUBLIC;"
-		" GRANT EXECUTE ON FUNCTION " CLAIM_NAME " TO app;"
-		" GRANT EXECUTE ON FUNCTION " CLAIM_NAME " TO \"odd caller\" WITH GRANT OPTION;"
-		" ALTER DEFAULT PRIVILEGES IN SCHEMA old GRANT EXECUTE ON FUNCTIONS TO stranger");
-	snprintf(grants, sizeof(grants), "%s", postgres_case_query(conn, grants_sql));
-	assert_non_null(strstr(grants, "app=X/ledger_owner"));
-	assert_non_null(strstr(grants, "\"odd caller\"=X*/ledger_owner"));
-	postgres_case_url(url, sizeof(url), "&schema=old");
-
-	/* What others have made of the old form is not dropped with it. */
-	postgres_case_query(
-		conn, "CREATE VIEW old.theirs AS SELECT token FROM old.hapax_claim('k')");
-	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_ERR_UNAVAILABLE);
-	assert_non_null(strstr(err.message, "depend"));
-	assert_string_equal(postgres_case_query(conn, grants_sql), grants);
-	postgres_case_query(conn, "DROP VIEW old.theirs");
-
-	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_OK);
-	assert_int_equal(migration.from, 2);
-	assert_string_equal(postgres_case_query(conn, grants_sql), grants);
-	assert_string_equal(postgres_case_query(conn, owner_sql), "ledger_owner");
-	assert_string_equal(
-		postgres_case_query(
-			conn, "SELECT outcome || (holder_token IS NULL) FROM old.hapax_claim('k')"),
-		"acquiredtrue");
-	postgres_case_query(
-		conn, "DROP SCHEMA old CASCADE; DROP ROLE ledger_owner, \"odd caller\", stranger");
-	PQfinish(conn);
-}
-
 /* ---------------------------------------------------------------- clocks */
 
 struct asking {
@@ -515,7 +248,7 @@ static void skew_is_measured_by_itself(void **state)
 
 	(void)state;
 	postgres_case_query(conn, "DROP SCHEMA IF EXISTS skew CASCADE");
-	migrate("&schema=skew");
+	postgres_store_migrate("&schema=skew");
 	postgres_case_url(url, sizeof(url), "&schema=skew");
 	options.timeout_ms = 60000;
 	assert_int_equal(hapax_store_open(url, &options, &asking.store, NULL), HAPAX_OK);
@@ -535,114 +268,6 @@ static void skew_is_measured_by_itself(void **state)
 	/* One machine has one clock: what is left is the way there and back. */
 	assert_true(asking.stats.skew_ms > -held_ms / 2 && asking.stats.skew_ms < held_ms / 2);
 	hapax_store_close(asking.store);
-	PQfinish(conn);
-}
-
-/* ---------------------------------------------------------------- tenants */
-
-/* B12: a role that is not the owner sees the rows of its tenant, however it asks. */
-static void tenants_are_apart(void **state)
-{
-	PGconn *conn = postgres_case_connect();
-	const char *port = getenv("HAPAX_TEST_POSTGRES_PORT");
-	char url[512];
-	struct hapax_error err = {0};
-	struct hapax_store *all, *acme;
-	enum hapax_outcome outcome;
-	PGresult *result;
-
-	(void)state;
-	postgres_case_query(conn, "DROP SCHEMA IF EXISTS rls CASCADE");
-	migrate("&schema=rls");
-	postgres_case_query(conn, "SELECT rls.hapax_grant('app')");
-	postgres_case_url(url, sizeof(url), "&schema=rls");
-	all = open_url(url, &err);
-	assert_non_null(all);
-	assert_int_equal(check(all, "other", "key", &outcome), HAPAX_OK);
-
-	snprintf(url, sizeof(url), "postgres://app:right@127.0.0.1:%s/postgres?schema=rls", port);
-	must_refuse(url, HAPAX_ERR_INVALID, "?tenant=NAME");
-	snprintf(
-		url, sizeof(url),
-		"postgres://app:right@127.0.0.1:%s/postgres?schema=rls&tenant=acme", port);
-	acme = open_url(url, &err);
-	if (acme == NULL)
-		printf("# %s\n", err.message);
-	assert_non_null(acme);
-	assert_int_equal(check(acme, "other", "key", &outcome), HAPAX_ERR_INVALID);
-	struct hapax_op look = {
-		.type = HAPAX_OP_LOOKUP,
-		.tenant = hapax_bytes_from_text("other"),
-		.key = hapax_bytes_from_text("key"),
-	};
-	assert_int_equal(hapax_store_run(acme, &look, 1, NULL), HAPAX_OK);
-	assert_int_equal(look.outcome, HAPAX_OUTCOME_ABSENT);
-	look.type = HAPAX_OP_CHECK;
-	assert_int_equal(hapax_store_run(acme, &look, 1, &err), HAPAX_ERR_INVALID);
-	assert_non_null(strstr(err.message, "?tenant="));
-	assert_int_equal(check(acme, "acme", "key", &outcome), HAPAX_OK);
-	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
-	assert_int_equal(check(acme, "acme", "key", &outcome), HAPAX_OK);
-	assert_int_equal(outcome, HAPAX_OUTCOME_REPLAY);
-	struct hapax_stats stats = HAPAX_STATS_INIT;
-	assert_int_equal(hapax_store_stats(acme, &stats, NULL, NULL, &err), HAPAX_OK);
-	assert_int_equal(stats.keys, 1);
-	assert_int_equal(hapax_store_stats(all, &stats, NULL, NULL, &err), HAPAX_OK);
-	assert_int_equal(stats.keys, 2);
-
-	/* The same by SQL; and no tenant at all is said, not guessed. */
-	postgres_case_query(conn, "SET ROLE app; SET search_path = rls; SET hapax.tenant = 'acme'");
-	assert_int_equal(postgres_case_number(conn, "SELECT count(*) FROM hapax_record"), 1);
-	assert_string_equal(postgres_case_query(conn, "SELECT hapax_check('key')"), "replay");
-	/* '*' is the owner's. */
-	postgres_case_query(conn, "SET hapax.tenant = '*'");
-	assert_int_equal(postgres_case_number(conn, "SELECT count(*) FROM hapax_record"), 0);
-	postgres_case_query(conn, "RESET hapax.tenant");
-	result = PQexec(conn, "SELECT hapax_check('key')");
-	assert_string_equal(PQresultErrorField(result, PG_DIAG_SQLSTATE), "HX005");
-	assert_non_null(
-		strstr(PQresultErrorField(result, PG_DIAG_MESSAGE_HINT), "SET hapax.tenant"));
-	PQclear(result);
-	result = PQexec(conn, "SELECT hapax_check('key', p_tenant => 'other')");
-	assert_int_equal(PQresultStatus(result), PGRES_FATAL_ERROR);
-	PQclear(result);
-	hapax_store_close(acme);
-	hapax_store_close(all);
-	PQfinish(conn);
-}
-
-/* ---------------------------------------------------------------- months */
-
-/* Large results lie in the month of their expiry, and go with it. */
-static void results_go_with_their_month(void **state)
-{
-	static char body[4000];
-	PGconn *conn = postgres_case_connect();
-	struct store_case c;
-	struct hapax_result result = {.kind = HAPAX_RESULT_BYTES, .body = {body, sizeof(body)}};
-	char sql[256];
-
-	(void)state;
-	memset(body, 'x', sizeof(body));
-	store_case_begin(&c, "postgres:");
-	case_sweep(&c); /* makes the months of the virtual clock */
-	snprintf(
-		sql, sizeof(sql), "SELECT count(*) FROM \"%s\".hapax_result_202601",
-		strstr(c.url, "schema=") + 7);
-	struct hapax_op op = case_op(&c, HAPAX_OP_SET, "large");
-	op.result = &result;
-	assert_int_equal(case_run(&c, &op), HAPAX_OK);
-	assert_int_equal(postgres_case_number(conn, sql), 1);
-	assert_int_equal(case_state(&c, "large"), HAPAX_STATE_DONE);
-	assert_int_equal(c.record.result.body.size, sizeof(body));
-	assert_memory_equal(c.record.result.body.data, body, sizeof(body));
-	store_case_advance(&c, INT64_C(40) * 86400 * 1000);
-	assert_int_equal(case_sweep(&c).removed, 1);
-	snprintf(
-		sql, sizeof(sql), "SELECT to_regclass('\"%s\".hapax_result_202601') IS NULL",
-		strstr(c.url, "schema=") + 7);
-	assert_string_equal(postgres_case_query(conn, "%s", sql), "t");
-	store_case_done(&c);
 	PQfinish(conn);
 }
 
@@ -692,10 +317,10 @@ static void cut_at_every_byte(void **state)
 
 	(void)state;
 	postgres_case_query(conn, "DROP SCHEMA IF EXISTS cut CASCADE");
-	migrate("&schema=cut");
+	postgres_store_migrate("&schema=cut");
 	postgres_case_query(conn, "ALTER ROLE postgres PASSWORD 'right'");
 	postgres_case_url(truth_url, sizeof(truth_url), "&schema=cut");
-	truth = open_url(truth_url, &err);
+	truth = postgres_store_open(truth_url, &err);
 	assert_non_null(truth);
 	cut_proxy_start(&proxy, (int)strtol(port, NULL, 10));
 	snprintf(
@@ -703,7 +328,7 @@ static void cut_at_every_byte(void **state)
 		"postgres://postgres:right@127.0.0.1:%d/postgres?schema=cut&pool=1"
 		"&sslmode=disable&gssencmode=disable",
 		proxy.port);
-	store = open_url(url, &err);
+	store = postgres_store_open(url, &err);
 	if (store == NULL)
 		printf("# %s\n", err.message);
 	assert_non_null(store);
@@ -755,9 +380,9 @@ static void sessions_end_under_load(void **state)
 
 	(void)state;
 	postgres_case_query(conn, "DROP SCHEMA IF EXISTS ended CASCADE");
-	migrate("&schema=ended");
+	postgres_store_migrate("&schema=ended");
 	postgres_case_url(url, sizeof(url), "&schema=ended&application_name=victim");
-	store = open_url(url, &err);
+	store = postgres_store_open(url, &err);
 	assert_non_null(store);
 	for (uint64_t round = 0; round < rounds; round++) {
 		unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
@@ -814,16 +439,16 @@ static void ledger_goes_and_comes_back(void **state)
 	enum hapax_status status;
 
 	(void)state;
-	migrate("&schema=gone");
+	postgres_store_migrate("&schema=gone");
 	postgres_case_url(url, sizeof(url), "&schema=gone");
-	store = open_url(url, &err);
+	store = postgres_store_open(url, &err);
 	assert_non_null(store);
 	postgres_case_query(conn, "DROP SCHEMA gone CASCADE");
-	status = check(store, "t", "key", &outcome);
+	status = postgres_store_check(store, "t", "key", &outcome);
 	assert_int_equal(status, HAPAX_ERR_UNAVAILABLE);
-	migrate("&schema=gone");
+	postgres_store_migrate("&schema=gone");
 	for (int i = 0; i < 100 && status != HAPAX_OK; i++)
-		status = check(store, "t", "key", &outcome);
+		status = postgres_store_check(store, "t", "key", &outcome);
 	assert_int_equal(status, HAPAX_OK);
 	assert_int_equal(outcome, HAPAX_OUTCOME_ACQUIRED);
 	hapax_store_close(store);
@@ -841,7 +466,7 @@ static void held_key_is_in_progress(void **state)
 
 	(void)state;
 	postgres_case_query(conn, "DROP SCHEMA IF EXISTS held CASCADE");
-	migrate("&schema=held");
+	postgres_store_migrate("&schema=held");
 	postgres_case_url(url, sizeof(url), "&schema=held");
 	options.timeout_ms = 400;
 	assert_int_equal(hapax_store_open(url, &options, &store, NULL), HAPAX_OK);
@@ -875,7 +500,7 @@ static void held_keys_are_not_waited_for_one_by_one(void **state)
 
 	(void)state;
 	postgres_case_query(conn, "DROP SCHEMA IF EXISTS held CASCADE");
-	migrate("&schema=held");
+	postgres_store_migrate("&schema=held");
 	postgres_case_url(url, sizeof(url), "&schema=held");
 	options.timeout_ms = 1000;
 	assert_int_equal(hapax_store_open(url, &options, &store, NULL), HAPAX_OK);
@@ -904,18 +529,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(bad_urls_are_refused),
 		cmocka_unit_test(what_is_wrong_is_said),
-		cmocka_unit_test(versions_are_checked),
-		cmocka_unit_test(a_migration_that_is_lost_is_not_judged),
-		cmocka_unit_test(search_path_is_no_trap),
 		cmocka_unit_test(limits_are_refused),
 		cmocka_unit_test(guarantee_follows_from_settings),
 		cmocka_unit_test(durable_is_refused_where_it_is_not),
 		cmocka_unit_test(joined_guarantee_is_that_of_the_commit),
-		cmocka_unit_test(version_1_is_migrated),
-		cmocka_unit_test(grants_survive_the_new_claim),
 		cmocka_unit_test(skew_is_measured_by_itself),
-		cmocka_unit_test(tenants_are_apart),
-		cmocka_unit_test(results_go_with_their_month),
 		cmocka_unit_test(cut_at_every_byte),
 		cmocka_unit_test(sessions_end_under_load),
 		cmocka_unit_test(ledger_goes_and_comes_back),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_processor.c - the contract of the core: input, batches, several keys, steps in
- * ticks, memory that runs out. Requirements: C2, C4, C7, D7.
+ * test_processor.c - the contract of the core: input, steps in ticks, memory that runs out.
+ * Batches and several keys: test_processor_batch.c. Requirements: C2, C4, C7, D7.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -162,132 +162,6 @@ static void empty_scope_is_default(void **state)
 	assert_true(calls[1].has_ended);
 }
 
-static void a_batch_is_one_submit(void **state)
-{
-	enum { COUNT = 300 };
-	static struct call calls[COUNT];
-	static struct hapax_request requests[COUNT];
-	static struct hapax_finish finishes[COUNT];
-	static char keys[COUNT][8];
-
-	(void)state;
-	memset(calls, 0, sizeof(calls));
-	for (size_t i = 0; i < COUNT; i++) {
-		snprintf(keys[i], sizeof(keys[i]), "k%zu", i);
-		requests[i] = call_request(&calls[i], keys[i]);
-	}
-	assert_int_equal(hapax_processor_begin(c.processor, requests, COUNT, NULL), HAPAX_OK);
-	assert_int_equal(c.held.total, 1);
-	for (size_t i = 0; i < COUNT; i++) {
-		assert_true(call_was_told(&calls[i], HAPAX_STEP_RUN));
-		finishes[i] = (struct hapax_finish){calls[i].run, HAPAX_RUN_OK, NULL, {NULL, 0}};
-	}
-	assert_int_equal(hapax_run_finish_all(c.processor, finishes, COUNT, NULL), HAPAX_OK);
-	assert_int_equal(c.held.total, 2);
-	for (size_t i = 0; i < COUNT; i++)
-		assert_true(calls[i].has_ended && calls[i].answer.status == HAPAX_OK);
-}
-
-static void one_batch_may_name_a_key_twice(void **state)
-{
-	struct call calls[2] = {{0}};
-	struct hapax_run_options options = c.options.run;
-	struct hapax_request requests[2];
-
-	(void)state;
-	options.wait_ms = 1000;
-	for (size_t i = 0; i < 2; i++) {
-		requests[i] = call_request(&calls[i], "k");
-		requests[i].options = &options;
-	}
-	assert_int_equal(hapax_processor_begin(c.processor, requests, 2, NULL), HAPAX_OK);
-	assert_true(call_was_told(&calls[0], HAPAX_STEP_RUN));
-	assert_true(call_was_told(&calls[1], HAPAX_STEP_WAIT));
-	call_finish_ok(&calls[0], "x");
-	assert_string_equal(calls[1].body, "x");
-}
-
-static void begin_two(
-	struct call *call, const char *first, const char *second, int64_t wait_ms,
-	enum hapax_status expected)
-{
-	struct hapax_request_key keys[2] = {
-		{.key = hapax_bytes_from_text(first)}, {.key = hapax_bytes_from_text(second)}};
-	struct hapax_run_options options = c.options.run;
-	struct hapax_request request = call_request(call, "");
-
-	memset(call, 0, sizeof(*call));
-	options.wait_ms = wait_ms;
-	request.keys = keys;
-	request.key_count = 2;
-	request.options = &options;
-	assert_int_equal(hapax_processor_begin(c.processor, &request, 1, NULL), expected);
-}
-
-static void several_keys_are_all_or_nothing(void **state)
-{
-	struct call single;
-	struct call both;
-
-	(void)state;
-	call_begin(&c, &single, "b", 0);
-	begin_two(&both, "c", "b", 0, HAPAX_OK);
-	assert_int_equal(both.answer.outcome, HAPAX_OUTCOME_IN_PROGRESS);
-	/* Which of them, in the order of the request. */
-	assert_int_equal(both.answer.key_index, 1);
-	assert_int_equal(case_state(&c.store, "c"), HAPAX_STATE_ABSENT);
-	call_finish_failed(&single, HAPAX_RUN_TRANSIENT, "");
-	begin_two(&both, "c", "b", 0, HAPAX_OK);
-	assert_true(call_was_told(&both, HAPAX_STEP_RUN));
-	processor_case_pass(&c, 2000);
-	assert_false(call_was_told(&both, HAPAX_STEP_LAPSED));
-	call_finish_ok(&both, "two");
-	assert_int_equal(both.answer.status, HAPAX_OK);
-	assert_int_equal(case_state(&c.store, "b"), HAPAX_STATE_DONE);
-	assert_int_equal(case_state(&c.store, "c"), HAPAX_STATE_DONE);
-	call_begin(&c, &single, "c", 0);
-	assert_string_equal(single.body, "two");
-	begin_two(&both, "a", "c", 0, HAPAX_OK);
-	assert_int_equal(both.answer.outcome, HAPAX_OUTCOME_REPLAY);
-	assert_int_equal(both.answer.key_index, 1);
-	assert_string_equal(both.body, "two");
-}
-
-static void several_keys_wait_where_they_are_held_up(void **state)
-{
-	struct call a;
-	struct call b;
-	struct call both;
-	struct call behind;
-
-	(void)state;
-	call_begin(&c, &a, "a", 0);
-	call_begin(&c, &b, "b", 0);
-	begin_two(&both, "a", "b", 9000, HAPAX_OK);
-	call_begin(&c, &behind, "a", 9000);
-	assert_true(call_was_told(&both, HAPAX_STEP_WAIT));
-	/* a is free, b is not: the one behind must not wait for b. */
-	call_finish_failed(&a, HAPAX_RUN_TRANSIENT, "");
-	assert_false(call_was_told(&both, HAPAX_STEP_RUN));
-	assert_true(call_was_told(&behind, HAPAX_STEP_RUN));
-	call_finish_failed(&b, HAPAX_RUN_TRANSIENT, "");
-	assert_false(call_was_told(&both, HAPAX_STEP_RUN));
-	call_finish_failed(&behind, HAPAX_RUN_TRANSIENT, "");
-	assert_true(call_was_told(&both, HAPAX_STEP_RUN));
-	call_finish_ok(&both, "");
-	assert_int_equal(processor_case_stats(&c).polled, 0);
-}
-
-static void a_request_names_no_key_twice(void **state)
-{
-	struct call both;
-
-	(void)state;
-	begin_two(&both, "a", "a", 0, HAPAX_ERR_INVALID);
-	assert_int_equal(both.step_count, 0);
-	assert_int_equal(processor_case_stats(&c).open, 0);
-}
-
 static void disabled_runs_everything_and_asks_nothing(void **state)
 {
 	struct hapax_run_options options = c.options.run;
@@ -386,41 +260,6 @@ static void a_missing_capability_is_found_at_construction(void **state)
 		HAPAX_ERR_UNSUPPORTED);
 	assert_null(processor);
 	assert_non_null(strstr(err.message, "held:"));
-}
-
-static void several_keys_need_a_store_that_can(void **state)
-{
-	struct call both;
-
-	(void)state;
-	c.held.ops.capabilities &= ~(unsigned)HAPAX_STORE_MULTI_KEY;
-	begin_two(&both, "a", "b", 0, HAPAX_ERR_UNSUPPORTED);
-	assert_int_equal(both.step_count, 0);
-}
-
-static void keys_have_a_limit(void **state)
-{
-	static struct hapax_request_key keys[1025];
-	static char names[1025][8];
-	struct call call = {0};
-	struct hapax_request request = call_request(&call, "");
-
-	(void)state;
-	/* In no order: they are sorted on the way. */
-	for (size_t i = 0; i < 1025; i++) {
-		snprintf(names[i], sizeof(names[i]), "%zu", i * 7919 % 1025);
-		keys[i] = (struct hapax_request_key){.key = hapax_bytes_from_text(names[i])};
-	}
-	request.keys = keys;
-	request.key_count = 1025;
-	assert_int_equal(hapax_processor_begin(c.processor, &request, 1, NULL), HAPAX_ERR_INVALID);
-	request.key_count = 1024;
-	assert_int_equal(hapax_processor_begin(c.processor, &request, 1, NULL), HAPAX_OK);
-	assert_true(call_was_told(&call, HAPAX_STEP_RUN));
-	call_finish_ok(&call, "all");
-	assert_int_equal(call.answer.status, HAPAX_OK);
-	for (size_t i = 0; i < 1024; i += 100)
-		assert_int_equal(case_state(&c.store, names[i]), HAPAX_STATE_DONE);
 }
 
 static void texts_for_people_are_cut(void **state)
@@ -812,17 +651,10 @@ int main(void)
 		CASE(without_fingerprint_it_is_unverified),
 		CASE(scopes_are_apart),
 		CASE(empty_scope_is_default),
-		CASE(a_batch_is_one_submit),
-		CASE(one_batch_may_name_a_key_twice),
-		CASE(several_keys_are_all_or_nothing),
-		CASE(several_keys_wait_where_they_are_held_up),
-		CASE(a_request_names_no_key_twice),
 		CASE(disabled_runs_everything_and_asks_nothing),
 		CASE(bad_requests_are_refused_and_nothing_is_begun),
 		CASE(bad_options_are_refused),
 		CASE(a_missing_capability_is_found_at_construction),
-		CASE(several_keys_need_a_store_that_can),
-		CASE(keys_have_a_limit),
 		CASE(texts_for_people_are_cut),
 		CASE(two_processors_on_one_thread),
 		CASE(only_what_runs_can_be_finished_and_once),

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_redis_store.c - a real server, and the network between it and the store going wrong.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,156 +20,36 @@
 
 #include <hapax/hapax.h>
 
-#include "base/bytes.h"
 #include "base/thread.h"
-#include "store/redis/redis_store.h"
 #include "support/fault_net.h"
+#include "support/redis_case.h"
 #include "support/scale.h"
 #include "support/temp_dir.h"
 
-/*
- * test_redis_store.c - a real server, whose socket is in HAPAX_TEST_REDIS (see
- * tests/redis/with_redis), and the network between it and us going wrong.
- */
-
-enum { SCENE_TIMEOUT_MS = 20000 };
-
-struct scene {
-	struct fault_net fault;
-	struct hapax_store *faulty; /* over fault */
-	struct hapax_store *sound;  /* the same ledger over the real network */
-	char url[300];
-	uint64_t number; /* of the key in use */
-	struct hx_event late;
-};
-
-static char prefix[64];
-
-static void make_url(char *url, size_t size, const char *more)
-{
-	(void)snprintf(
-		url, size, "redis+unix:%s?prefix=%s%s", getenv("HAPAX_TEST_REDIS"), prefix, more);
-}
-
-static struct hapax_store_options plain_options(void)
-{
-	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
-
-	options.flags = HAPAX_STORE_NO_HOUSEKEEPING;
-	options.timeout_ms = SCENE_TIMEOUT_MS;
-	return options;
-}
-
-static int set_up(void **state)
-{
-	static unsigned scenes;
-	struct scene *scene = test_calloc(1, sizeof(*scene));
-	struct hapax_store_options options = plain_options();
-	struct hapax_error err = {0};
-
-	(void)snprintf(prefix, sizeof(prefix), "test-%u", scenes++);
-	make_url(scene->url, sizeof(scene->url), "");
-	fault_net_init(&scene->fault);
-	*state = scene;
-	if (hx_redis_open_on(&scene->fault.net, scene->url, &options, &scene->faulty, &err) ||
-	    hapax_store_open(scene->url, &options, &scene->sound, &err)) {
-		printf("# %s\n", err.message);
-		return -1;
-	}
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct scene *scene = *state;
-
-	hapax_store_close(scene->faulty);
-	hapax_store_close(scene->sound);
-	test_free(scene);
-	return 0;
-}
-
-/*
- * Say something to the server that is none of our business otherwise, a command a line; true: no
- * error. It waits for every reply, since the server may drop a connection whose peer is gone with the
- * rest of its commands.
- */
-static bool say(const char *commands)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	char text[300];
-	char reply[256] = "";
-	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-	size_t size = (size_t)snprintf(text, sizeof(text), "%s\r\n", commands);
-	size_t count = 0;
-	size_t awaited = 0;
-	bool is_error = false;
-
-	assert_true(size < sizeof(text));
-	(void)snprintf(
-		address.sun_path, sizeof(address.sun_path), "%s", getenv("HAPAX_TEST_REDIS"));
-	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-	assert_int_equal(write(fd, text, size), size);
-	for (const char *line = text; (line = strchr(line, '\n')) != NULL; line++)
-		awaited++;
-	for (const char *line = reply; awaited > 0;) {
-		ssize_t part = read(fd, reply + count, sizeof(reply) - 1 - count);
-		const char *end;
-
-		if (part <= 0)
-			break;
-		count += (size_t)part;
-		reply[count] = '\0';
-		for (; awaited > 0 && (end = strchr(line, '\n')) != NULL; line = end + 1) {
-			awaited--;
-			if (*line == '-')
-				printf("# %s: %.*s\n", commands, (int)strcspn(line, "\r"), line);
-			is_error |= *line == '-';
-		}
-	}
-	close(fd);
-	return awaited == 0 && !is_error;
-}
-
 /* ---------------------------------------------------------------- the network fails */
 
-static const unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE] = {7};
-
-static struct hapax_op make_op(enum hapax_op_type type, char *key, uint64_t number)
-{
-	int size = snprintf(key, 32, "key %llu", (unsigned long long)number);
-
-	return (struct hapax_op){
-		.type = type, .key = {key, (size_t)size}, .attempt_id = attempt_id};
-}
-
-static enum hapax_status run(struct hapax_store *store, struct hapax_op *op)
-{
-	return hapax_store_run(store, op, 1, NULL);
-}
-
 /* What the ledger really holds. */
-static enum hapax_state truth(struct scene *scene)
+static enum hapax_state truth(struct redis_case *scene)
 {
 	char key[32];
-	struct hapax_op op = make_op(HAPAX_OP_LOOKUP, key, scene->number);
+	struct hapax_op op = redis_case_op(HAPAX_OP_LOOKUP, key, scene->number);
 	struct hapax_record record = {.state = HAPAX_STATE_ABSENT};
 	struct hapax_buf *buf = hapax_buf_new(65536);
 
 	op.record = &record;
 	op.buf = buf;
-	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
+	assert_int_equal(redis_case_run(scene->sound, &op), HAPAX_OK);
 	hapax_buf_free(buf);
 	return op.outcome == HAPAX_OUTCOME_FOUND ? record.state : HAPAX_STATE_ABSENT;
 }
 
 /* Be connected, so that what is cut is not the greeting. */
-static void connect_again(struct scene *scene)
+static void connect_again(struct redis_case *scene)
 {
 	char key[32];
-	struct hapax_op op = make_op(HAPAX_OP_LOOKUP, key, 0);
+	struct hapax_op op = redis_case_op(HAPAX_OP_LOOKUP, key, 0);
 
-	assert_int_equal(run(scene->faulty, &op), HAPAX_OK);
+	assert_int_equal(redis_case_run(scene->faulty, &op), HAPAX_OK);
 }
 
 /*
@@ -174,17 +57,17 @@ static void connect_again(struct scene *scene)
  * OK was done, UNAVAILABLE was not, and UNCERTAIN is settled by the same call again.
  */
 static enum hapax_status cut_once(
-	struct scene *scene, enum hapax_op_type type, _Atomic int64_t *left, int64_t at)
+	struct redis_case *scene, enum hapax_op_type type, _Atomic int64_t *left, int64_t at)
 {
 	enum hapax_state before = HAPAX_STATE_ABSENT;
 	enum hapax_state after = HAPAX_STATE_CLAIMED;
 	char key[32];
-	struct hapax_op op = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
+	struct hapax_op op = redis_case_op(HAPAX_OP_CLAIM, key, ++scene->number);
 	enum hapax_status status;
 	enum hapax_state found;
 
 	if (type == HAPAX_OP_COMPLETE || type == HAPAX_OP_RELEASE) {
-		assert_int_equal(run(scene->sound, &op), HAPAX_OK);
+		assert_int_equal(redis_case_run(scene->sound, &op), HAPAX_OK);
 		before = HAPAX_STATE_CLAIMED;
 		after = type == HAPAX_OP_COMPLETE ? HAPAX_STATE_DONE : HAPAX_STATE_FAILED;
 	}
@@ -193,7 +76,7 @@ static enum hapax_status cut_once(
 	op.type = type;
 	connect_again(scene);
 	atomic_store(left, at);
-	status = run(scene->faulty, &op);
+	status = redis_case_run(scene->faulty, &op);
 	atomic_store(left, -1);
 	found = truth(scene);
 	switch (status) {
@@ -202,7 +85,7 @@ static enum hapax_status cut_once(
 	case HAPAX_ERR_UNCERTAIN:
 		assert_true(found == before || found == after);
 		op.token = type == HAPAX_OP_CLAIM || type == HAPAX_OP_CHECK ? 0 : op.token;
-		assert_int_equal(run(scene->faulty, &op), HAPAX_OK);
+		assert_int_equal(redis_case_run(scene->faulty, &op), HAPAX_OK);
 		if (type != HAPAX_OP_CHECK)
 			assert_int_equal(
 				op.outcome,
@@ -220,7 +103,7 @@ static void cuts_are_reported_truly(void **state)
 {
 	static const enum hapax_op_type types[] = {
 		HAPAX_OP_CLAIM, HAPAX_OP_COMPLETE, HAPAX_OP_RELEASE, HAPAX_OP_CHECK};
-	struct scene *scene = *state;
+	struct redis_case *scene = *state;
 	int64_t step = scale_is_proof() ? 1 : 61;
 	uint64_t trials = 0, uncertain = 0, unavailable = 0;
 	double begun = scale_seconds();
@@ -284,14 +167,14 @@ static void chase_on(struct hapax_op *ops, size_t count, void *context)
 /* What is submitted between the end of a connection and the news of it waits for the next one. */
 static void submits_at_the_end_go_on(void **state)
 {
-	struct scene *scene = *state;
+	struct redis_case *scene = *state;
 
 	for (int64_t at = 1; at < 80; at++) {
 		struct chase chase = {.store = scene->faulty};
 		char key[32];
 
-		chase.claim = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
-		chase.lookup = make_op(HAPAX_OP_LOOKUP, key, scene->number);
+		chase.claim = redis_case_op(HAPAX_OP_CLAIM, key, ++scene->number);
+		chase.lookup = redis_case_op(HAPAX_OP_LOOKUP, key, scene->number);
 		hx_event_init(&chase.done);
 		connect_again(scene);
 		atomic_store(&scene->fault.recv_bytes_left, at);
@@ -313,7 +196,7 @@ static void submits_at_the_end_go_on(void **state)
 /* A greeting that is cut is said again, and what waited is done once, in time. */
 static void cut_greetings_are_repeated(void **state)
 {
-	struct scene *scene = *state;
+	struct redis_case *scene = *state;
 	int64_t step = scale_is_proof() ? 17 : 1009;
 
 	for (int direction = 0; direction < 2; direction++) {
@@ -322,18 +205,18 @@ static void cut_greetings_are_repeated(void **state)
 
 		for (int64_t at = 1; at < 22000; at += step) {
 			char key[32];
-			struct hapax_op op = make_op(HAPAX_OP_LOOKUP, key, 0);
+			struct hapax_op op = redis_case_op(HAPAX_OP_LOOKUP, key, 0);
 
 			/* Lose the connection, then cut what is said on the next. */
 			atomic_store(left, 0);
-			(void)run(scene->faulty, &op);
+			(void)redis_case_run(scene->faulty, &op);
 			atomic_store(left, at);
-			op = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
-			enum hapax_status status = run(scene->faulty, &op);
+			op = redis_case_op(HAPAX_OP_CLAIM, key, ++scene->number);
+			enum hapax_status status = redis_case_run(scene->faulty, &op);
 			atomic_store(left, -1);
 			/* The cut may have lain behind the greeting, in the claim itself. */
 			if (status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_UNAVAILABLE)
-				status = run(scene->faulty, &op);
+				status = redis_case_run(scene->faulty, &op);
 			assert_int_equal(status, HAPAX_OK);
 			assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
 			assert_int_equal(op.attempt, 1);
@@ -346,7 +229,7 @@ static void cut_greetings_are_repeated(void **state)
 static void cut_batches_are_reported_truly(void **state)
 {
 	enum { BATCH = 40 };
-	struct scene *scene = *state;
+	struct redis_case *scene = *state;
 	uint64_t rounds = scale_count(2000, 30);
 	uint64_t uncertain = 0;
 
@@ -358,7 +241,7 @@ static void cut_batches_are_reported_truly(void **state)
 		uint64_t first = scene->number + 1;
 
 		for (size_t i = 0; i < BATCH; i++)
-			ops[i] = make_op(HAPAX_OP_CHECK, keys[i], ++scene->number);
+			ops[i] = redis_case_op(HAPAX_OP_CHECK, keys[i], ++scene->number);
 		connect_again(scene);
 		atomic_store(left, (int64_t)(round * 7919 % (round % 2 ? 26000 : 2600)));
 		(void)hapax_store_run(scene->faulty, ops, BATCH, NULL);
@@ -387,7 +270,7 @@ static void set_event(struct hapax_op *ops, size_t count, void *context)
 }
 
 /* Submit, and be sure that it was sent: no other thread sends on this network. */
-static void send_op(struct scene *scene, struct hapax_op *op, struct hx_event *done)
+static void send_op(struct redis_case *scene, struct hapax_op *op, struct hx_event *done)
 {
 	enum { PLENTY = 1 << 30 };
 
@@ -405,11 +288,11 @@ static void send_op(struct scene *scene, struct hapax_op *op, struct hx_event *d
  */
 static void stopped_server_is_uncertain(void **state)
 {
-	struct scene *scene = *state;
+	struct redis_case *scene = *state;
 	pid_t server = (pid_t)strtol(getenv("HAPAX_TEST_REDIS_PID"), NULL, 10);
 	char key[32];
-	struct hapax_op claim = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
-	struct hapax_op lookup = make_op(HAPAX_OP_LOOKUP, key, scene->number);
+	struct hapax_op claim = redis_case_op(HAPAX_OP_CLAIM, key, ++scene->number);
+	struct hapax_op lookup = redis_case_op(HAPAX_OP_LOOKUP, key, scene->number);
 	struct hapax_op late = lookup;
 	struct hx_event claimed, looked_up;
 
@@ -418,7 +301,7 @@ static void stopped_server_is_uncertain(void **state)
 	assert_int_equal(kill(server, SIGSTOP), 0);
 	send_op(scene, &claim, &claimed);
 	send_op(scene, &lookup, &looked_up);
-	fault_net_advance(&scene->fault, SCENE_TIMEOUT_MS + 1);
+	fault_net_advance(&scene->fault, REDIS_CASE_TIMEOUT_MS + 1);
 	/* It wakes the thread. It may go the way of the others, or wait for the next connection. */
 	hapax_store_submit(
 		scene->faulty, &late, 1, (struct hapax_completion){set_event, &scene->late});
@@ -430,7 +313,7 @@ static void stopped_server_is_uncertain(void **state)
 	hx_event_wait(&scene->late);
 	assert_true(late.status == HAPAX_OK || late.status == HAPAX_ERR_UNAVAILABLE);
 	/* The same call settles it. */
-	assert_int_equal(run(scene->faulty, &claim), HAPAX_OK);
+	assert_int_equal(redis_case_run(scene->faulty, &claim), HAPAX_OK);
 	assert_int_equal(claim.outcome, HAPAX_OUTCOME_ACQUIRED);
 	assert_int_equal(claim.attempt, 1);
 }
@@ -473,18 +356,18 @@ static void hostile_answers_are_uncertain(void **state)
 		{"*1\r\n", true},
 		{"|1\r\n+a\r\n+b\r\n", true},
 	};
-	struct scene *scene = *state;
+	struct redis_case *scene = *state;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		char key[32];
-		struct hapax_op op = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
-		struct hapax_op lookup = make_op(HAPAX_OP_LOOKUP, key, scene->number);
+		struct hapax_op op = redis_case_op(HAPAX_OP_CLAIM, key, ++scene->number);
+		struct hapax_op lookup = redis_case_op(HAPAX_OP_LOOKUP, key, scene->number);
 		struct hapax_bytes lie = hapax_bytes_from_text(cases[i].says);
 		enum hapax_state found;
 
 		connect_again(scene);
 		fault_net_lie(&scene->fault, lie, cases[i].is_endless);
-		(void)run(scene->faulty, &op);
+		(void)redis_case_run(scene->faulty, &op);
 		fault_net_be_honest(&scene->fault);
 		if (op.status != HAPAX_ERR_UNCERTAIN)
 			fail_msg(
@@ -492,12 +375,12 @@ static void hostile_answers_are_uncertain(void **state)
 				hapax_outcome_name(op.outcome));
 		found = truth(scene);
 		assert_true(found == HAPAX_STATE_ABSENT || found == HAPAX_STATE_CLAIMED);
-		assert_int_equal(run(scene->faulty, &op), HAPAX_OK);
+		assert_int_equal(redis_case_run(scene->faulty, &op), HAPAX_OK);
 		assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
 		assert_int_equal(op.attempt, 1);
 		/* What only reads has done nothing. */
 		fault_net_lie(&scene->fault, lie, cases[i].is_endless);
-		assert_int_equal(run(scene->faulty, &lookup), HAPAX_ERR_UNAVAILABLE);
+		assert_int_equal(redis_case_run(scene->faulty, &lookup), HAPAX_ERR_UNAVAILABLE);
 		fault_net_be_honest(&scene->fault);
 	}
 }
@@ -508,7 +391,7 @@ static void hostile_statistics_are_refused(void **state)
 	static const char *const lies[] = {
 		"+OK\r\n", "$99999999999\r\n",
 		"*8\r\n:1\r\n+x\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n:1\r\n", "*1\r\n:1\r\n"};
-	struct scene *scene = *state;
+	struct redis_case *scene = *state;
 
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
 		struct hapax_stats stats = HAPAX_STATS_INIT;
@@ -523,201 +406,6 @@ static void hostile_statistics_are_refused(void **state)
 		assert_int_equal(
 			hapax_store_stats(scene->faulty, &stats, NULL, NULL, &err), HAPAX_OK);
 	}
-}
-
-/* ---------------------------------------------------------------- the server is not as it should be */
-
-static void forgotten_scripts_are_loaded_again(void **state)
-{
-	struct scene *scene = *state;
-	struct hapax_stats stats = HAPAX_STATS_INIT;
-	struct hapax_op ops[20];
-	char keys[20][32];
-
-	for (int round = 0; round < 5; round++) {
-		assert_true(say("SCRIPT FLUSH"));
-		for (size_t i = 0; i < 20; i++)
-			ops[i] = make_op(HAPAX_OP_CHECK, keys[i], ++scene->number);
-		assert_int_equal(hapax_store_run(scene->faulty, ops, 20, NULL), HAPAX_OK);
-		for (size_t i = 0; i < 20; i++)
-			assert_int_equal(ops[i].outcome, HAPAX_OUTCOME_ACQUIRED);
-		assert_true(say("SCRIPT FLUSH"));
-		assert_int_equal(
-			hapax_store_stats(scene->faulty, &stats, NULL, NULL, NULL), HAPAX_OK);
-		assert_int_equal(stats.keys, 20 * (round + 1));
-	}
-}
-
-static void full_server_lets_claims_end(void **state)
-{
-	struct scene *scene = *state;
-	char key[32];
-	struct hapax_op op = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
-	struct hapax_op other;
-	char more[32];
-
-	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
-	assert_true(say("CONFIG SET maxmemory 1"));
-	other = make_op(HAPAX_OP_CLAIM, more, scene->number + 1);
-	assert_int_equal(run(scene->sound, &other), HAPAX_ERR_LIMIT);
-	op.type = HAPAX_OP_RENEW;
-	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
-	op.type = HAPAX_OP_COMPLETE;
-	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
-	op.type = HAPAX_OP_FORGET;
-	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
-	assert_int_equal(op.outcome, HAPAX_OUTCOME_APPLIED);
-	assert_true(say("CONFIG SET maxmemory 0"));
-	assert_int_equal(run(scene->sound, &other), HAPAX_OK);
-}
-
-/* A master that becomes a replica serves no client; when it is master again, all continues. */
-static void replica_is_not_written(void **state)
-{
-	struct scene *scene = *state;
-	struct hapax_store_options options = plain_options();
-	struct hapax_store *store = NULL;
-	struct hapax_store *other = NULL;
-	struct hapax_error err = {0};
-	char key[32];
-	struct hapax_op op = make_op(HAPAX_OP_CHECK, key, ++scene->number);
-
-	assert_int_equal(hapax_store_open(scene->url, &options, &store, NULL), HAPAX_OK);
-	assert_true(say("REPLICAOF 127.0.0.1 1"));
-	assert_int_equal(run(store, &op), HAPAX_ERR_UNAVAILABLE);
-	assert_int_equal(
-		hapax_store_open(scene->url, &options, &other, &err), HAPAX_ERR_UNAVAILABLE);
-	assert_non_null(strstr(err.message, "use the address of its master"));
-	assert_true(say("REPLICAOF NO ONE"));
-	assert_int_equal(run(scene->sound, &op), HAPAX_OK);
-	assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
-	op = make_op(HAPAX_OP_CHECK, key, ++scene->number);
-	/* The store that was refused comes back by itself. */
-	for (int i = 0; run(store, &op) != HAPAX_OK; i++)
-		assert_true(i < 100);
-	hapax_store_close(store);
-}
-
-static void refused(const char *more, enum hapax_status status, const char *hint)
-{
-	struct hapax_store_options options = plain_options();
-	struct hapax_store *store = NULL;
-	struct hapax_error err = {0};
-	char url[400];
-
-	make_url(url, sizeof(url), more);
-	assert_int_equal(hapax_store_open(url, &options, &store, &err), status);
-	assert_null(store);
-	if (!strstr(err.message, hint))
-		printf("# %s\n", err.message);
-	assert_non_null(strstr(err.message, hint));
-}
-
-static void accepted(const char *more)
-{
-	struct hapax_store_options options = plain_options();
-	struct hapax_store *store = NULL;
-	struct hapax_error err = {0};
-	char url[400];
-
-	make_url(url, sizeof(url), more);
-	if (hapax_store_open(url, &options, &store, &err) != HAPAX_OK)
-		fail_msg("%s", err.message);
-	hapax_store_close(store);
-}
-
-static void settings_are_checked(void **state)
-{
-	struct scene *scene = *state;
-	char text[256];
-
-	assert_true(hapax_store_capabilities(scene->sound) & HAPAX_STORE_DURABLE);
-	hapax_store_guarantee(scene->sound, text, sizeof(text));
-	assert_string_equal(text, "answers survive a power cut");
-	accepted("&require=durable");
-	assert_true(say("CONFIG SET appendfsync everysec"));
-	refused("&require=durable", HAPAX_ERR_UNSUPPORTED, "appendfsync always");
-	accepted("");
-	assert_true(say("CONFIG SET appendfsync always"));
-	assert_true(say("CONFIG SET maxmemory 1gb"));
-	assert_true(say("CONFIG SET maxmemory-policy allkeys-lru"));
-	refused("", HAPAX_ERR_UNSUPPORTED, "noeviction");
-	accepted("&allow=eviction");
-	assert_true(say("CONFIG SET maxmemory-policy volatile-lru"));
-	accepted("");
-	assert_true(say("CONFIG SET maxmemory-policy noeviction"));
-	assert_true(say("CONFIG SET maxmemory 0"));
-	refused("&db=4711", HAPAX_ERR_INVALID, "no database 4711");
-	refused("&db=4711", HAPAX_ERR_INVALID, "'databases'");
-}
-
-static void passwords_are_checked(void **state)
-{
-	struct hapax_store_options options = plain_options();
-	struct hapax_store *store = NULL;
-	struct hapax_error err = {0};
-	char url[300];
-
-	(void)state;
-	(void)snprintf(
-		url, sizeof(url), "redis+unix:%s?prefix=%s", getenv("HAPAX_TEST_REDIS"), prefix);
-	assert_true(say("CONFIG SET requirepass hush"));
-	assert_int_equal(hapax_store_open(url, &options, &store, &err), HAPAX_ERR_INVALID);
-	assert_non_null(strstr(err.message, "password"));
-	assert_non_null(strstr(err.message, "redis://user:password@host"));
-	assert_true(say("AUTH hush\r\nCONFIG SET requirepass \"\""));
-	accepted("");
-}
-
-static void foreign_data_is_refused(void **state)
-{
-	struct scene *scene = *state;
-	char key[32];
-	char command[200];
-	struct hapax_op op = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
-
-	(void)snprintf(
-		command, sizeof(command), "SET \"%s:default/default:key %llu\" x", prefix,
-		(unsigned long long)scene->number);
-	assert_true(say(command));
-	assert_int_equal(run(scene->sound, &op), HAPAX_ERR_CORRUPT);
-	op = make_op(HAPAX_OP_CLAIM, key, ++scene->number);
-	(void)snprintf(
-		command, sizeof(command), "HSET \"%s:default/default:key %llu\" state odd", prefix,
-		(unsigned long long)scene->number);
-	assert_true(say(command));
-	assert_int_equal(run(scene->sound, &op), HAPAX_ERR_CORRUPT);
-	(void)snprintf(command, sizeof(command), "HSET %s:meta version 2", prefix);
-	assert_true(say(command));
-	refused("", HAPAX_ERR_UNSUPPORTED, "use a newer hapax");
-	(void)snprintf(command, sizeof(command), "HSET %s:meta version x", prefix);
-	assert_true(say(command));
-	refused("", HAPAX_ERR_CORRUPT, "?prefix=NAME");
-}
-
-/* E16: how far the ledger's clock is from ours. */
-static void skew_is_told(void **state)
-{
-	const int64_t hour_ms = 3600000;
-	const struct hapax_clock *clock = hapax_clock_system();
-	struct scene *scene = *state;
-	struct hapax_stats stats = HAPAX_STATS_INIT;
-	int64_t before_ms = clock->wall_ms(clock->context);
-	char command[200];
-
-	/* The same clock, asked a moment before; it counts in whole milliseconds. */
-	assert_int_equal(hapax_store_stats(scene->sound, &stats, NULL, NULL, NULL), HAPAX_OK);
-	assert_true(stats.skew_ms <= 1);
-	assert_true(stats.skew_ms >= before_ms - clock->wall_ms(clock->context) - 1);
-	/* The server's clock was an hour ahead when it wrote last: that is where the ledger stays. */
-	before_ms = clock->wall_ms(clock->context);
-	(void)snprintf(
-		command, sizeof(command), "HSET %s:meta now %lld", prefix,
-		(long long)(before_ms + hour_ms));
-	assert_true(say(command));
-	assert_int_equal(hapax_store_stats(scene->sound, &stats, NULL, NULL, NULL), HAPAX_OK);
-	assert_true(stats.skew_ms <= hour_ms);
-	assert_true(stats.skew_ms >= hour_ms + before_ms - clock->wall_ms(clock->context));
 }
 
 /* ---------------------------------------------------------------- a server that is none */
@@ -771,7 +459,7 @@ static void hostile_replies_are_refused(void **state)
 	(void)snprintf(address.sun_path, sizeof(address.sun_path), "%.90s/s", dir.path);
 	(void)snprintf(url, sizeof(url), "redis+unix:%s", address.sun_path);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct hapax_store_options options = plain_options();
+		struct hapax_store_options options = redis_case_options();
 		struct hapax_store *store = NULL;
 		struct hapax_error err = {0};
 		struct impostor impostor = {
@@ -793,27 +481,15 @@ static void hostile_replies_are_refused(void **state)
 	temp_dir_done(&dir);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, redis_case_set_up, redis_case_tear_down)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(cuts_are_reported_truly),
-		CASE(submits_at_the_end_go_on),
-		CASE(cut_greetings_are_repeated),
-		CASE(cut_batches_are_reported_truly),
-		CASE(stopped_server_is_uncertain),
-		CASE(forgotten_scripts_are_loaded_again),
-		CASE(full_server_lets_claims_end),
-		CASE(replica_is_not_written),
-		CASE(settings_are_checked),
-		CASE(passwords_are_checked),
-		CASE(foreign_data_is_refused),
-		CASE(hostile_replies_are_refused),
-		CASE(hostile_answers_are_uncertain),
-		CASE(hostile_statistics_are_refused),
-		CASE(skew_is_told),
-
+		CASE(cuts_are_reported_truly),       CASE(submits_at_the_end_go_on),
+		CASE(cut_greetings_are_repeated),    CASE(cut_batches_are_reported_truly),
+		CASE(stopped_server_is_uncertain),   CASE(hostile_replies_are_refused),
+		CASE(hostile_answers_are_uncertain), CASE(hostile_statistics_are_refused),
 	};
 
 	return cmocka_run_group_tests_name("redis_store", tests, NULL, NULL);
