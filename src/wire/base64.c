@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * base64.c - Base64 to bytes, and back.
+ * base64.c - decode and encode Base64.
  */
 #include "wire/base64.h"
 
@@ -23,7 +23,7 @@ static int sextet(unsigned char byte)
 	return byte == '/' ? 63 : -1;
 }
 
-/* The last characters, of which count are not padding; 2 or 3 of them. */
+/* Decode the last group; count, 2 or 3, characters of it are not padding. */
 static bool decode_rest(const unsigned char *at, size_t count, unsigned char *out, size_t *ret_bad)
 {
 	uint32_t bits = 0;
@@ -36,7 +36,7 @@ static bool decode_rest(const unsigned char *at, size_t count, unsigned char *ou
 			return false;
 		bits |= (uint32_t)value << (18 - 6 * i);
 	}
-	/* Bits behind the last byte would be a second text for the same bytes. */
+	/* Nonzero unused bits would be a second text for the same bytes. */
 	if ((bits & (count == 2 ? 0xffffU : 0xffU)) != 0)
 		return false;
 	for (size_t i = 0; i + 1 < count; i++)
@@ -116,7 +116,7 @@ enum hapax_status hx_base64_append(struct hapax_buf *out, struct hapax_bytes byt
 	if (bytes.size > SIZE_MAX / 2)
 		return HAPAX_ERR_LIMIT;
 	status = hx_buf_reserve(out, hx_base64_size(bytes.size));
-	/* A buffer that has nothing has no address to count from. */
+	/* The data of an empty buffer may be NULL. */
 	if (status != HAPAX_OK || bytes.size == 0)
 		return status;
 	hx_base64_encode(bytes, (char *)out->data + out->size);

@@ -35,7 +35,7 @@ static void civil_of(int64_t ms, struct civil *ret)
 	ret->second = (int)(in_day / 1000 % 60);
 }
 
-/* The week that holds the year's first Thursday is its first (ISO 8601). */
+/* The first week of a year is the one with its first Thursday (ISO 8601). */
 static void iso_week(const struct civil *civil, int *ret_year, int *ret_week)
 {
 	int64_t today = hx_calendar_day(civil->date);
@@ -47,7 +47,7 @@ static void iso_week(const struct civil *civil, int *ret_year, int *ret_week)
 	*ret_week = (at.year_day - 1) / 7 + 1;
 }
 
-/* The width of a conversion, 0: there is none. */
+/* The width of a conversion; 0: unknown. */
 static size_t width_of(char letter)
 {
 	switch (letter) {
@@ -92,7 +92,7 @@ enum hapax_status hx_date_check(struct hapax_bytes format, struct hapax_error *e
 	if (size == 0 || size > HX_DATE_TEXT_MAX) {
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"date format is too long: %zu characters, limit 1 to %d", size,
+			"date format gives %zu characters; it must give 1 to %d", size,
 			HX_DATE_TEXT_MAX);
 	}
 	return HAPAX_OK;
@@ -152,7 +152,7 @@ size_t hx_date_format(struct hapax_bytes format, int64_t ms, char out[HX_DATE_TE
 	size_t size = 0;
 
 	if (ms < begin_ms + 7 * (int64_t)MS_PER_DAY || ms >= end_ms - 7 * (int64_t)MS_PER_DAY)
-		return 0; /* a week from either end: the ISO year has four digits too */
+		return 0; /* a week from either end, so that the ISO year also has four digits */
 	civil_of(ms, &civil);
 	for (size_t i = 0; i < format.size; i++) {
 		if (text[i] != '%') {
@@ -167,7 +167,7 @@ size_t hx_date_format(struct hapax_bytes format, int64_t ms, char out[HX_DATE_TE
 	return size;
 }
 
-/* count digits at *at, as a number between low and high. */
+/* Read count digits at *at as a number between low and high. */
 static bool read_number(
 	const char *text, size_t size, size_t *at, size_t count, int low, int high, int *ret)
 {
@@ -195,7 +195,7 @@ static bool read_byte(const char *text, size_t size, size_t *at, const char *one
 	return true;
 }
 
-/* .123456 to whole milliseconds, cut; none is 0. */
+/* .123456 as whole milliseconds, rounded down; 0 without a fraction. */
 static bool read_fraction(const char *text, size_t size, size_t *at, int *ret_ms)
 {
 	int scale = 100;
@@ -213,7 +213,7 @@ static bool read_fraction(const char *text, size_t size, size_t *at, int *ret_ms
 	return *at > begin;
 }
 
-/* Z or +hh:mm; in minutes. */
+/* Z or +hh:mm, in minutes. */
 static bool read_offset(const char *text, size_t size, size_t *at, int *ret_minutes)
 {
 	int hours;

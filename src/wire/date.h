@@ -2,8 +2,8 @@
 /*
  * date.h - times in events (RFC 3339) and in keys (%Y-%m-%d in UTC).
  *
- * Every conversion of a format has a fixed width, so that a date within a key can be told from the
- * text around it.
+ * Every conversion of a format has a fixed width, so that a date in a key can be separated from
+ * the text around it.
  *
  * Threads: any.
  */
@@ -17,7 +17,7 @@
 #include <hapax/bytes.h>
 #include <hapax/error.h>
 
-/* For the text of a format. */
+/* Maximum size of a formatted date. */
 enum { HX_DATE_TEXT_MAX = 128 };
 
 /*
@@ -26,7 +26,7 @@ enum { HX_DATE_TEXT_MAX = 128 };
  */
 enum hapax_status hx_date_check(struct hapax_bytes format, struct hapax_error *err);
 
-/* Write the text of a format that was checked. Returns its size; 0: beyond year 9999. */
+/* Format ms by a checked format. Returns the size; 0: the year is not within 1 to 9999. */
 size_t hx_date_format(struct hapax_bytes format, int64_t ms, char out[HX_DATE_TEXT_MAX]);
 
 /* Read RFC 3339, with any fraction and any offset. */

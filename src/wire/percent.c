@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "wire/http1/http1_text.h"
 
-/* The byte that stands at *at, which goes on to its end. -1: a percent sign without two digits. */
+/* The byte at *at, decoded; *at moves to its last character. -1: malformed percent sign. */
 static int next_byte(struct hapax_bytes text, size_t *at)
 {
 	const unsigned char *data = text.data;
@@ -107,7 +107,7 @@ bool hx_percent_query_next(
 	const char *end, *equals;
 	size_t size;
 
-	/* "a=1&&b=2": what is empty is nothing. */
+	/* "a=1&&b=2": skip empty members. */
 	while (query->size > 0 && data[0] == '&') {
 		data++;
 		*query = hx_bytes(data, query->size - 1);
@@ -120,7 +120,7 @@ bool hx_percent_query_next(
 	*ret_name = hx_bytes(data, equals == NULL ? size : (size_t)(equals - data));
 	*ret_value = equals == NULL ? hx_bytes(NULL, 0)
 				    : hx_bytes(equals + 1, (size_t)(data + size - equals - 1));
-	/* The separator is behind us: a caller may decode the value in place, with a NUL there. */
+	/* Skip the separator: a caller may decode the value in place and put a NUL there. */
 	if (end != NULL)
 		size++;
 	*query = hx_bytes(data + size, query->size - size);

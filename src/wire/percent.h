@@ -16,14 +16,14 @@
 struct hapax_buf;
 
 /*
- * Write the bytes to out, which has room for text.size; it may be the text itself. False:
- * *ret is the offset of a percent sign without two digits, else the number of bytes.
+ * Decode text to out, which has room for text.size bytes and may be the text itself. *ret is the
+ * number of bytes. False: *ret is the offset of a percent sign without two digits.
  */
 bool hx_percent_decode(struct hapax_bytes text, unsigned char *out, size_t *ret);
 
 /*
- * The same as a text that ends with a NUL. False: a percent sign without two digits, a NUL
- * inside, or no room for it.
+ * The same, with a NUL at the end. False: a percent sign without two digits, a NUL inside, or it
+ * does not fit.
  */
 bool hx_percent_decode_text(const char *text, size_t size, char *out, size_t out_size);
 
@@ -32,8 +32,8 @@ enum hapax_status hx_percent_encode(struct hapax_buf *out, struct hapax_bytes by
 
 /*
  * The normal form of a path (RFC 3986, 6.2.2): only characters that need it are encoded, with
- * capital digits. A percent sign without two digits stays. out has room for path.size, or is the
- * path itself. Returns the number of bytes.
+ * upper-case digits. A percent sign without two digits stays unchanged. out has room for path.size
+ * bytes, or is the path itself. Returns the number of bytes.
  */
 size_t hx_percent_normalize(struct hapax_bytes path, char *out);
 

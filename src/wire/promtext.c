@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * promtext.c - metrics as Prometheus reads them.
+ * promtext.c - metrics in the text format of Prometheus.
  */
 #include "wire/promtext.h"
 
@@ -45,7 +45,7 @@ static void put_text(struct hx_promtext *text, const char *string)
 	put(text, string, strlen(string));
 }
 
-/* [a-zA-Z_][a-zA-Z0-9_]*, with colon where it is a name of a family. */
+/* [a-zA-Z_][a-zA-Z0-9_]*, and a colon in the name of a family. */
 static bool is_name(const char *name, bool colon)
 {
 	const char *at = name;
@@ -68,7 +68,7 @@ static bool ends_with(const char *name, const char *suffix)
 	return size > suffix_size && strcmp(name + size - suffix_size, suffix) == 0;
 }
 
-/* Escapes \ and LF, and " where the text stands in quotes. */
+/* Escape \ and LF, and " if the text is in quotes. */
 static void put_escaped(struct hx_promtext *text, struct hapax_bytes value, bool quoted)
 {
 	const unsigned char *at = value.data;
@@ -93,8 +93,8 @@ static void put_escaped(struct hx_promtext *text, struct hapax_bytes value, bool
 }
 
 /*
- * The shortest text that is read back as the same double. printf(3) writes the point of
- * the process' locale, which nothing here depends on.
+ * The shortest text that reads back as the same double. printf(3) uses the decimal point of the
+ * process's locale; the output must not depend on it.
  */
 static size_t format_double(double value, char out[NUMBER_SIZE])
 {
@@ -143,7 +143,7 @@ const char *hx_promtext_content_type(enum hx_promtext_format format)
 		: "text/plain; version=0.0.4; charset=utf-8";
 }
 
-/* The weight of one element of Accept in thousandths; 1000 unless it says otherwise. */
+/* The weight of one element of Accept in thousandths; default 1000. */
 static unsigned weight(struct hapax_bytes element)
 {
 	const unsigned char *at = element.data;
@@ -199,7 +199,7 @@ void hx_promtext_init(
 		.out = out, .begin = out->size, .format = format, .status = HAPAX_OK};
 }
 
-/* What a kind adds to the name of a family, in samples and in TYPE of the plain format. */
+/* The suffix that a kind adds to a family name, in samples and in TYPE of the plain format. */
 static const char *suffix(enum hx_promtext_kind kind)
 {
 	switch (kind) {
@@ -255,7 +255,7 @@ void hx_promtext_family(
 	check_family(text, name, unit);
 	text->family = name;
 	text->kind = kind;
-	/* HELP first in the plain format, TYPE first in OpenMetrics, as each has it. */
+	/* HELP comes first in the plain format, TYPE first in OpenMetrics. */
 	if (text->format == HX_PROMTEXT_PLAIN) {
 		put_comment(text, "# HELP ");
 		put_escaped(text, hapax_bytes_from_text(help), false);
@@ -302,7 +302,7 @@ static void check_labels(
 	}
 }
 
-/* Name and labels; bound NULL: no le. */
+/* Write name and labels; bound NULL: no label le. */
 static void put_series(
 	struct hx_promtext *text, const char *name_suffix, const struct hx_promtext_label *labels,
 	size_t count, const double *bound)
@@ -320,7 +320,7 @@ static void put_series(
 	put_text(text, count > 0 || bound != NULL ? "} " : " ");
 }
 
-/* Whether a sample of this kind may come now. */
+/* May a sample of this kind follow now? */
 static bool begin_sample(
 	struct hx_promtext *text, bool fits, const struct hx_promtext_label *labels, size_t count)
 {
@@ -387,7 +387,7 @@ static void put_exemplar(struct hx_promtext *text, const struct hx_promtext_exem
 	if (exemplar->time_s > 0) {
 		char number[NUMBER_SIZE];
 
-		/* Milliseconds, as a decimal: some readers take no exponent here. */
+		/* Milliseconds, as a decimal: some readers accept no exponent here. */
 		(void)snprintf(
 			number, sizeof(number), " %llu.%03u", (unsigned long long)exemplar->time_s,
 			(unsigned)((exemplar->time_s - (double)(uint64_t)exemplar->time_s) * 1000));

@@ -60,7 +60,7 @@ static const struct refusal refusals[] = {
 	{"template:{data.a}{date:%F}", "text must follow"},
 	{"template:{data.a}%{data.b}", "a percent sign must not follow"},
 	{"template:{date:%Q}", "has an unknown conversion"},
-	{"template:{date:}", "limit 1 to"},
+	{"template:{date:}", "it must give 1 to 128"},
 	{"template:{a}", "must begin with"},
 	{"field:data.user*", "* must be a whole step"},
 	{"header:\xff", "the key strategy is not UTF-8"},

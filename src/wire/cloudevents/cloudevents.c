@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cloudevents.c - what all forms of an event have in common: mode and attributes.
+ * cloudevents.c - common parts of all forms of an event: mode and attributes.
  */
 #include "wire/cloudevents/cloudevents.h"
 
@@ -88,7 +88,7 @@ const char *hx_cloudevent_check_name(struct hapax_bytes name)
 	return NULL;
 }
 
-/* A String of CloudEvents: no controls, no noncharacters. */
+/* A String of CloudEvents: no control characters, no noncharacters. */
 static const char *check_text(struct hapax_bytes value)
 {
 	const unsigned char *at = value.data;
@@ -118,10 +118,10 @@ static const char *check_text(struct hapax_bytes value)
 	return NULL;
 }
 
-/* The attributes that CloudEvents defines, with what is special about each. */
+/* The attributes that CloudEvents defines, with their rules. */
 static const struct {
 	struct hapax_bytes name;
-	size_t place; /* in struct hx_cloudevent; 0: it is kept in the list only */
+	size_t place; /* in struct hx_cloudevent; 0: only in the list */
 } defined[] = {
 	{HX_BYTES_LIT("id"), offsetof(struct hx_cloudevent, id) + 1},
 	{HX_BYTES_LIT("source"), offsetof(struct hx_cloudevent, source) + 1},
@@ -139,7 +139,7 @@ static size_t find_defined(struct hapax_bytes name)
 {
 	size_t index = 0;
 
-	/* Sizes first: most names differ in them, and a call of memcmp(3) is dear. */
+	/* Compare sizes first: most names differ in size, and memcmp(3) is expensive. */
 	while (index < DEFINED_COUNT &&
 	       (name.size != defined[index].name.size ||
 		memcmp(name.data, defined[index].name.data, name.size) != 0))

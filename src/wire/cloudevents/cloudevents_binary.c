@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cloudevents_binary.c - an event whose attributes stand in fields (HTTP binding 3.1).
+ * cloudevents_binary.c - an event whose attributes are headers (HTTP binding 3.1).
  *
- * A value is unquoted if it is in quotes, then percent-decoded once. Real senders do
- * neither: a % that begins no two digits stays what it is, and bytes from 0x80 on are
- * taken as the UTF-8 that they are.
+ * A value is unquoted if it is in quotes, then percent-decoded once. Real senders neither quote
+ * nor encode: a % without two digits stays unchanged, and bytes from 0x80 on are read as UTF-8.
  */
 #include "wire/cloudevents/cloudevents.h"
 
@@ -37,7 +36,7 @@ static enum hapax_status cloudevents_binary_refuse(
 		reason);
 }
 
-/* Of all names and values together: decoding makes nothing longer. */
+/* The size of all names and values together: decoding never makes them longer. */
 static enum hapax_status reserve(
 	const struct hapax_field *fields, size_t count, struct hapax_buf *scratch,
 	struct hapax_error *err)
@@ -77,7 +76,7 @@ static bool is_plain(struct hapax_bytes value)
 		 memchr(value.data, '%', value.size) == NULL);
 }
 
-/* Without quotes and backslashes. False: the quotes do not close at the end. */
+/* Remove quotes and backslashes. False: the closing quote is not at the end. */
 static bool unquote(struct hapax_bytes value, unsigned char *out, size_t *ret_size)
 {
 	const unsigned char *at = value.data;
@@ -93,7 +92,7 @@ static bool unquote(struct hapax_bytes value, unsigned char *out, size_t *ret_si
 	return i + 1 == value.size;
 }
 
-/* In place; returns the new size. */
+/* Decode in place; returns the new size. */
 static size_t percent_decode(unsigned char *text, size_t size)
 {
 	size_t made = 0;
@@ -112,7 +111,7 @@ static size_t percent_decode(unsigned char *text, size_t size)
 	return made;
 }
 
-/* Never NULL, so that an empty value is told from none. */
+/* Never NULL, so that an empty value differs from a missing one. */
 static bool take_value(struct hapax_bytes value, struct hapax_buf *scratch, struct hapax_bytes *ret)
 {
 	unsigned char *out = scratch->data + scratch->size;

@@ -3,7 +3,7 @@
  * cloudevents_json.c - events in JSON, one or many (JSON format 1.0.2).
  *
  * Tokens are read once, without a tree. Duplicate names are detected at the event's own level.
- * Within data the reader of data must detect them; the fingerprint of such data is that of its
+ * Within data, the parser of data must detect them; the fingerprint of such data is that of its
  * bytes.
  */
 #include "wire/cloudevents/cloudevents.h"
@@ -19,15 +19,15 @@
 #include "wire/json/json_string.h"
 #include "wire/media_type.h"
 
-/* Attributes that are null take a place too, so that none comes twice. */
+/* Attributes that are null also take a place, so that duplicates are detected. */
 enum { NAMES_MAX = HX_CLOUDEVENT_ATTRIBUTES_MAX + 8 };
 
 struct reader {
 	struct hx_json *json;
-	struct hapax_bytes text; /* the whole, for places */
+	struct hapax_bytes text; /* the whole text, for positions */
 	struct hapax_buf *scratch;
 	struct hx_cloudevent *event;
-	struct hx_json_token data;   /* name 0: there is none */
+	struct hx_json_token data;   /* name 0: none */
 	struct hx_json_token base64; /* likewise */
 	size_t data_end;             /* of a container */
 	size_t name_count;
@@ -50,9 +50,9 @@ static const unsigned char *text_at(const struct reader *reader, size_t offset)
 }
 
 /*
- * The value of a string: where it stands, or decoded in scratch. The first that needs
- * scratch reserves for the whole text, since decoding makes nothing longer; nothing
- * moves after that.
+ * The value of a string: in place, or decoded in scratch. The first string that needs scratch
+ * reserves the size of the whole text, since decoding never makes it longer. So scratch does not
+ * move after that.
  */
 static enum hapax_status take_string(
 	struct reader *reader, size_t offset, size_t size, bool escaped, struct hapax_bytes *ret,
@@ -76,7 +76,7 @@ static enum hapax_status take_string(
 	return HAPAX_OK;
 }
 
-/* Integers of CloudEvents have 32 bits and one text. */
+/* Integers of CloudEvents have 32 bits and one canonical text. */
 static const char *take_integer(struct hapax_bytes text, struct hapax_bytes *ret)
 {
 	const unsigned char *at = text.data;
@@ -122,7 +122,7 @@ static enum hapax_status read_attribute(
 			      : cloudevents_json_refuse(reader, token->text, name, reason, err);
 }
 
-/* Behind the container that token opens. */
+/* Skip the container that token opens. */
 static enum hapax_status skip(
 	struct reader *reader, const struct hx_json_token *token, size_t *ret_end,
 	struct hapax_error *err)
@@ -196,7 +196,7 @@ static enum hapax_status take_base64(struct reader *reader, struct hapax_error *
 	unsigned char *out;
 	size_t size;
 
-	/* As if it were escaped: the bytes need room in any case. */
+	/* Treat it as escaped: the bytes need memory in any case. */
 	status = take_string(reader, token->text, token->size, true, &text, err);
 	if (status != HAPAX_OK)
 		return status;
@@ -239,7 +239,7 @@ static enum hapax_status take_data(struct reader *reader, struct hapax_error *er
 	return HAPAX_OK;
 }
 
-/* One event; begin is the token that was read last. */
+/* Read one event; begin is the last token read. */
 static enum hapax_status read_event(
 	struct reader *reader, const struct hx_json_token *begin, struct hapax_error *err)
 {
@@ -292,7 +292,7 @@ enum hapax_status hx_cloudevent_read_structured(
 	return status;
 }
 
-/* Begin at the first event. */
+/* Move to the first event. */
 static enum hapax_status batch_begin(struct hx_cloudevents_batch *batch, struct hapax_error *err)
 {
 	struct hx_json_token token;
@@ -367,7 +367,7 @@ bool hx_cloudevents_batch_next(struct hx_cloudevents_batch *batch, struct hx_clo
 	if (batch->next == batch->count || batch->status != HAPAX_OK)
 		return false;
 	batch->status = batch_read(batch, event, &last, NULL);
-	/* The same text was read before: only memory can be short now. */
+	/* The same text was read before: it can only run out of memory now. */
 	if (batch->status != HAPAX_OK)
 		return false;
 	assert(!last);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http1_chunk.c - a body in chunks (RFC 9112 7.1), byte by byte but for the data.
+ * http1_chunk.c - parse a chunked body (RFC 9112 7.1), byte by byte except the data.
  *
  *	SIZE ─► (EXTENSION…) ─► SIZE_LF ─► DATA ─► DATA_CR ─► DATA_LF ─► SIZE …
  *	                           └ size 0 ─► TRAILER … ─► LAST_LF ─► end
  *
- * An extension is ";name", ";name=token" or ";name=\"text\"", without blanks. It and the
- * trailers are checked and dropped: a trailer that is merged into the head could bring
- * a second Content-Length, or another key.
+ * An extension is ";name", ";name=token" or ";name=\"text\"", without blanks. Extensions
+ * and trailers are checked and dropped: a trailer that is merged into the head could add a second
+ * Content-Length or another key.
  */
 #include "wire/http1/http1_parse.h"
 
@@ -49,7 +49,7 @@ void hx_http1_chunks_begin(struct hx_http1 *http)
 	http->field_count = 0;
 }
 
-/* NULL: the byte is fine. */
+/* NULL: the byte is valid. */
 static const char *step_size(struct hx_http1 *http, unsigned char byte)
 {
 	int digit = hx_http1_hex(byte);
@@ -69,7 +69,7 @@ static const char *step_size(struct hx_http1 *http, unsigned char byte)
 	return NULL;
 }
 
-/* After a name or a value: what may follow. -1: none of it. */
+/* The state after a name or a value. -1: the byte is not allowed there. */
 static int after_extension(unsigned char byte)
 {
 	if (byte == '\r')
@@ -117,7 +117,7 @@ static const char *step_extension(struct hx_http1 *http, unsigned char byte)
 	return NULL;
 }
 
-/* Limits have their own answer; everything else is a broken message. */
+/* Limits have their own status; any other error means a malformed message. */
 static const char *limit(struct hx_http1 *http, const char *reason)
 {
 	http->fault = 431;

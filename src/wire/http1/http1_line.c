@@ -27,7 +27,7 @@ enum hx_http1_line hx_http1_line_end(struct hx_http1_cursor *cursor, struct hx_h
 	return HX_HTTP1_LINE_READ;
 }
 
-/* "HTTP/1.0" or "HTTP/1.1", byte by byte: the first wrong one decides. */
+/* "HTTP/1.0" or "HTTP/1.1", byte by byte; the first wrong byte is reported. */
 static enum hx_http1_line read_version(
 	struct hx_http1_cursor *cursor, uint8_t *ret_minor, struct hx_http1_fault *fault)
 {
@@ -130,7 +130,7 @@ static enum hx_http1_line read_status(
 	return HX_HTTP1_LINE_READ;
 }
 
-/* It is not used, and many servers leave it out, some with the blank before it. */
+/* The reason is not used. Many servers omit it, some also the blank before it. */
 static enum hx_http1_line read_reason(
 	struct hx_http1_cursor *cursor, struct hapax_bytes *ret, struct hx_http1_fault *fault)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http1_text.c - which byte may stand where.
+ * http1_text.c - classes of bytes in HTTP messages.
  */
 #include "wire/http1/http1_text.h"
 
@@ -25,7 +25,7 @@ const unsigned char hx_http1_classes[256] = {
 };
 /* clang-format on */
 
-/* Eight bytes with their capitals made small; bytes from 0x80 on stay as they are. */
+/* Eight bytes in lower case; bytes from 0x80 on stay unchanged. */
 static uint64_t lower_word(uint64_t word)
 {
 	const uint64_t ones = UINT64_C(0x0101010101010101);
@@ -62,19 +62,21 @@ bool hx_http1_text_equal_size(const unsigned char *a, const unsigned char *b, si
 		if (load_word(a + at) != load_word(b + at))
 			return false;
 	}
-	/* The last eight, some of them once more. */
+	/* The last eight bytes; some of them are checked twice. */
 	return load_word(a + size - 8) == load_word(b + size - 8);
 }
 
-/* Nearly all are: no byte is looked at for an early end. */
+/* Nearly all texts are tokens, so the loop has no early exit. */
 bool hx_http1_is_token(struct hapax_bytes text)
 {
 	const unsigned char *at = text.data;
 	unsigned all = HX_HTTP1_TOKEN;
 	size_t i = 0;
 
-	for (; i + 4 <= text.size; i += 4)
-		all &= (unsigned)(hx_http1_classes[at[i]] & hx_http1_classes[at[i + 1]] & hx_http1_classes[at[i + 2]] & hx_http1_classes[at[i + 3]]);
+	for (; i + 4 <= text.size; i += 4) {
+		all &= (unsigned)(hx_http1_classes[at[i]] & hx_http1_classes[at[i + 1]]);
+		all &= (unsigned)(hx_http1_classes[at[i + 2]] & hx_http1_classes[at[i + 3]]);
+	}
 	for (; i < text.size; i++)
 		all &= hx_http1_classes[at[i]];
 	return text.size > 0 && all != 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resp.c - writing the Redis protocol; numbers.
+ * resp.c - write the Redis protocol; parse numbers.
  */
 #include "wire/resp/resp.h"
 
@@ -10,7 +10,7 @@
 
 enum { HEADER_SIZE_MAX = 1 + 20 + 2 };
 
-/* Digits of value before end; returns where they begin. */
+/* Write the digits of value before end; returns their start. */
 static char *format_integer(int64_t value, char *end)
 {
 	uint64_t rest = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
@@ -24,7 +24,7 @@ static char *format_integer(int64_t value, char *end)
 	return end;
 }
 
-/* A type byte, a number and a line end, in front of size more bytes that are to follow. */
+/* Write a type byte, a number and a line end; reserve room for follows more bytes. */
 static enum hapax_status put_header(
 	struct hapax_buf *buf, char type, int64_t number, size_t follows)
 {
@@ -147,7 +147,7 @@ bool hx_resp_parse_integer(struct hapax_bytes text, int64_t *ret_value)
 	uint64_t limit = (uint64_t)INT64_MAX + is_negative;
 	uint64_t value = 0;
 
-	/* Not of an empty text, which may have no address to count from. */
+	/* Not for an empty text, whose data may be NULL. */
 	if (is_negative)
 		at++;
 	if (size == 0 || size > 19 || (at[0] == '0' && (size > 1 || is_negative)))

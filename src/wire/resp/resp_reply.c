@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resp_reply.c - reading what a server sends.
+ * resp_reply.c - parse replies of a Redis server.
  *
- * Streamed values ("$?", "*?") are refused: no server sends them unasked, and their
- * size has no bound.
+ * Streamed values ("$?", "*?") are refused: no server sends them unasked, and their size is
+ * unlimited.
  */
 #include "wire/resp/resp_reply.h"
 
@@ -12,7 +12,7 @@
 
 #include "base/bytes.h"
 
-/* Find the line that begins at `at`; *ret_end is where its CRLF stands. */
+/* Find the line that begins at `at`; *ret_end is the position of its CRLF. */
 static enum hx_resp_result find_line(
 	struct hapax_bytes input, size_t at, size_t size_max, size_t *ret_end, const char **ret_why)
 {
@@ -63,7 +63,7 @@ static bool is_line(enum hx_resp_type type)
 		type == HX_RESP_BIG_NUMBER;
 }
 
-/* A length or count; -1 only where RESP2 uses it for null. */
+/* A length or count; -1 only for types that RESP2 uses it for, as null. */
 static bool read_count(struct hapax_bytes line, bool may_be_null, int64_t *ret_count)
 {
 	return hx_resp_parse_integer(line, ret_count) &&
@@ -76,7 +76,7 @@ static enum hx_resp_result bad(const char **ret_why, const char *why)
 	return HX_RESP_BAD;
 }
 
-/* The body of a bulk string behind the line that ends at end. */
+/* The body of a bulk string, after the line that ends at end. */
 static enum hx_resp_result read_bulk(
 	struct hapax_bytes input, size_t end, size_t size_max, struct hx_resp_value *value,
 	size_t *ret_size, const char **ret_why)
@@ -88,7 +88,7 @@ static enum hx_resp_result read_bulk(
 	if (size > size_max || begin > size_max - (size_t)size)
 		return bad(ret_why, "a string is too long");
 	if (input.size < begin + size + 2) {
-		/* What is there of the end must be right. */
+		/* The part of the line end that has arrived must be correct. */
 		if (input.size == begin + size + 1 && data[begin + size] != '\r')
 			return bad(ret_why, "a string does not end correctly");
 		return HX_RESP_MORE;
@@ -102,7 +102,7 @@ static enum hx_resp_result read_bulk(
 	return HX_RESP_DONE;
 }
 
-/* One value or head at `at`. *ret_size: where the next one begins. */
+/* Read one value or head at `at`. *ret_size: the position of the next one. */
 static enum hx_resp_result read_value(
 	struct hapax_bytes input, size_t at, size_t size_max, struct hx_resp_value *value,
 	size_t *ret_size, const char **ret_why)
@@ -165,11 +165,11 @@ static enum hx_resp_result read_value(
 	return HX_RESP_DONE;
 }
 
-/* Go into a value that holds others. */
+/* Enter a value that contains others. */
 static enum hx_resp_result enter(
 	struct hx_resp_scan *scan, const struct hx_resp_value *value, size_t size_max)
 {
-	/* Each value takes three bytes at least: more cannot fit. */
+	/* Each value takes at least three bytes: more values cannot fit. */
 	if ((uint64_t)value->integer > size_max / 3)
 		return bad(&scan->why, "too many values");
 	if (value->integer == 0 && value->type != HX_RESP_ATTRIBUTE)
@@ -204,7 +204,7 @@ enum hx_resp_result hx_resp_scan(
 		scan->size = end;
 		if (scan->size > size_max)
 			return bad(&scan->why, "the message is too long");
-		/* An attribute stands in front of a value and does not count as one. */
+		/* An attribute precedes a value and does not count as one. */
 		*left -= value.type != HX_RESP_ATTRIBUTE;
 		if (is_aggregate(value.type) && enter(scan, &value, size_max) != HX_RESP_DONE)
 			return HX_RESP_BAD;

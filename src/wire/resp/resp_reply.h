@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resp_reply.h - reading what a server sends: RESP2 and RESP3 values.
+ * resp_reply.h - parse replies of a Redis server: RESP2 and RESP3 values.
  *
- * Two steps. struct hx_resp_scan finds the end of a message in bytes that arrive in
- * pieces, looking at each byte once, with bounds on depth and size. hx_resp_next()
- * then walks through a message that is known to be whole.
+ * There are two steps. struct hx_resp_scan finds the end of a message that arrives in pieces. It
+ * reads each byte once and limits depth and size. hx_resp_next() then walks through a complete
+ * message.
  *
  * Threads: any; a scan one at a time.
  */
@@ -15,38 +15,39 @@
 
 enum { HX_RESP_DEPTH_MAX = 16 };
 
-/* One value, or the head of one that holds others. */
+/* One value, or the head of one that contains others. */
 struct hx_resp_value {
 	enum hx_resp_type type;
-	int64_t integer; /* INTEGER; BOOLEAN 0 or 1; how many values follow, a pair being two */
+	/* INTEGER; BOOLEAN 0 or 1; number of values that follow, where a pair counts as two */
+	int64_t integer;
 	struct hapax_bytes text; /* strings, errors, DOUBLE and BIG_NUMBER as digits */
 };
 
-/* Where a scan stands. Zero it for each message; the bytes before size are not looked at again. */
+/* The state of a scan. Zero it for each message; bytes before size are not read again. */
 struct hx_resp_scan {
-	size_t size; /* of the message so far; of all of it when DONE */
+	size_t size; /* bytes of the message so far; when DONE, all of them */
 	unsigned depth;
 	uint64_t left[HX_RESP_DEPTH_MAX]; /* values to come, at each depth */
 	const char *why;                  /* BAD: what is wrong */
 };
 
 /*
- * input begins with the message and holds at least what it held at the call before.
- * BAD also when the message has, or announces, more than size_max bytes.
+ * input begins with the message and contains at least the bytes of the previous call. BAD also if
+ * the message has, or announces, more than size_max bytes.
  */
 enum hx_resp_result hx_resp_scan(
 	struct hx_resp_scan *scan, struct hapax_bytes input, size_t size_max);
 
 /*
- * The first value of *rest, which begins with a whole message; *rest moves behind it,
- * or into it if it holds others. False at the end. Attributes are passed over.
+ * The first value of *rest, which begins with a complete message. *rest moves past the value, or
+ * into it if it contains others. False at the end. Attributes are skipped.
  */
 bool hx_resp_next(struct hapax_bytes *rest, struct hx_resp_value *ret_value);
 
-/* Pass over what value, just returned by hx_resp_next(), holds. */
+/* Skip the content of value, which hx_resp_next() has just returned. */
 void hx_resp_skip(struct hapax_bytes *rest, const struct hx_resp_value *value);
 
-/* An ERROR or BULK_ERROR with this code, such as "NOSCRIPT". */
+/* Is it an ERROR or BULK_ERROR with this code, such as "NOSCRIPT"? */
 bool hx_resp_is_error(const struct hx_resp_value *value, const char *code);
 
 /* The text of BULK, SIMPLE or VERBATIM (without its "txt:"); false for anything else. */

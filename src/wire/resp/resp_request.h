@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resp_request.h - reading what clients of Redis send: arrays of bulk strings, or
- * inline commands as people type them.
+ * resp_request.h - parse requests of Redis clients: arrays of bulk strings, or inline commands
+ * that a person types.
  *
- * Arguments are found where they lie; only those of an inline command that has
- * quotes are copied, into the request's own buffer. Errors are those of Redis, word
- * for word; after one, answer it and close.
+ * Arguments are used in place. Only those of an inline command with quotes are copied, into the
+ * request's own buffer. Errors are those of Redis, word for word. After an error, send it and
+ * close the connection.
  *
  * Threads: one at a time.
  */
@@ -19,14 +19,14 @@
 
 enum {
 	HX_RESP_ERROR_SIZE = 64,
-	HX_RESP_ARGS_MAX = 1024 * 1024, /* whatever the limits say */
+	HX_RESP_ARGS_MAX = 1024 * 1024, /* regardless of the limits */
 };
 
 /* Zero means the default. */
 struct hx_resp_limits {
 	size_t args_max;         /* 0: 65,536 */
 	size_t bulk_size_max;    /* 0: 1 MiB */
-	bool is_unauthenticated; /* at most 10 arguments of 16 KiB, as Redis has it */
+	bool is_unauthenticated; /* at most 10 arguments of 16 KiB, as in Redis */
 };
 
 struct hx_resp_arg {
@@ -39,10 +39,10 @@ struct hx_resp_request {
 	size_t count;
 	/* Private. */
 	size_t capacity;
-	size_t at;       /* bytes of the request that were understood */
+	size_t at;       /* bytes of the request that were parsed */
 	size_t expected; /* arguments that were announced */
 	bool has_begun;
-	bool is_copied; /* offsets are of copy, not of the input */
+	bool is_copied; /* offsets refer to copy, not to the input */
 	struct hapax_buf copy;
 	char error[HX_RESP_ERROR_SIZE];
 };
@@ -52,10 +52,10 @@ void hx_resp_request_init(struct hx_resp_request *request);
 void hx_resp_request_done(struct hx_resp_request *request);
 
 /*
- * Look at input, which begins where the request begins and holds at least what it
- * held at the call before. DONE: *ret_size bytes make a request, count may be 0 (an
- * empty line or array, which Redis passes over); call hx_resp_request_next() before
- * the next one. BAD: request->error says what to answer, without "-ERR ".
+ * Parse input, which begins with the request and contains at least the bytes of the previous call.
+ * DONE: the request has *ret_size bytes. count may be 0 (an empty line or array, which Redis
+ * ignores). Call hx_resp_request_next() before the next one. BAD: request->error is the reply,
+ * without "-ERR ".
  */
 enum hx_resp_result hx_resp_request_read(
 	struct hx_resp_request *request, struct hapax_bytes input,
@@ -72,7 +72,7 @@ static inline struct hapax_bytes hx_resp_request_arg(
 	return hx_bytes(arg->size == 0 ? NULL : base + arg->offset, arg->size);
 }
 
-/* Ready for the next request; memory is kept. */
+/* Prepare for the next request; memory is kept. */
 void hx_resp_request_next(struct hx_resp_request *request);
 
 #endif
