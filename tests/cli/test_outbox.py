@@ -43,12 +43,12 @@ def test_bad_input(cli):
         (["add", "-t", "t", "-H", "x"], "'x' is not NAME:VALUE"),
         (["relay"], "missing option --to"),
         (["relay", "--to", "amqp://h", "--lease", "0s"], "must be greater than 0"),
-        (["retry"], "missing argument: which events"),
+        (["retry"], "missing argument ID"),
         (["park"], "missing argument"),
         (["audit"], "missing option --query"),
         (["init", "--preset", "events", "--column", "x=y"], "is not FIELD=NAME"),
-        (["init", "--preset", "events"], "there is no table outbox_events"),
-        (["init", "--preset", "events", "--table", 'a"b; DROP TABLE hapax_outbox'], "there is no table"),
+        (["init", "--preset", "events"], "table outbox_events does not exist"),
+        (["init", "--preset", "events", "--table", 'a"b; DROP TABLE hapax_outbox'], "does not exist"),
         (["init", "--preset", "events", "--table", "hapax_outbox"], "is the outbox itself"),
         (["audit", "--query", "SELECT x FROM nowhere"], "nowhere"),
         (["rebuild", "--query", "SELECT 1 AS id"], "no id or no topic"),
@@ -56,7 +56,7 @@ def test_bad_input(cli):
         (["status", "--to", "amqp://h"], "'status' has no option '--to'"),
         (["init", "--table", "t"], "missing option --preset"),
         (["retry", "e1", "--all"], "give IDs, --ordering-key or --all"),
-        (["retry", "--ordering-key", ""], "missing argument: which events"),
+        (["retry", "--ordering-key", ""], "missing argument ID"),
     ]:
         expect_in(complaint, outbox(cli, *arguments, input=b"", code=64).err)
     expect_in("missing option --db", cli.run("outbox", "status", code=64).err)

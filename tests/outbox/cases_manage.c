@@ -118,10 +118,10 @@ static void debezium_tables_are_taken_over(void **state)
 	char text[64];
 
 	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_ERR_INVALID);
-	assert_non_null(strstr(err.message, "there is no table outbox"));
+	assert_non_null(strstr(err.message, "table outbox does not exist"));
 	table.table = "a\"b'; DROP TABLE hapax_outbox; --";
 	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_ERR_INVALID);
-	assert_non_null(strstr(err.message, "there is no table a\"b'"));
+	assert_non_null(strstr(err.message, "table a\"b'"));
 	table.table = "hapax_outbox";
 	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_ERR_INVALID);
 	assert_non_null(strstr(err.message, "is the outbox itself"));

@@ -86,7 +86,7 @@ int hx_outbox_retry(struct hx_invocation *inv, char **operands, size_t count)
 	if (count > 0)
 		return for_each(inv, "retried", (const char *const *)operands, count, retry_id);
 	if (!is_all && (key == NULL || key[0] == '\0')) {
-		(void)hx_report_usage(inv->command->name, "missing argument: which events");
+		(void)hx_report_usage(inv->command->name, "missing argument ID");
 		hx_report_hint("give IDs, --ordering-key TEXT or --all");
 		return HX_EXIT_USAGE;
 	}

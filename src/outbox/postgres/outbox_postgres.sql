@@ -26,10 +26,10 @@ DECLARE
 	v_key text := nullif(p_ordering_key, ''); -- an empty one is none
 BEGIN
 	IF coalesce(p_topic, '') = '' OR octet_length(p_topic) > 255 THEN
-		RAISE EXCEPTION 'an event of the outbox needs a topic of 1 to 255 bytes' USING ERRCODE = 'HX004';
+		RAISE EXCEPTION 'an outbox event must have a topic of 1 to 255 bytes' USING ERRCODE = 'HX004';
 	END IF;
 	IF p_payload IS NULL THEN
-		RAISE EXCEPTION 'an event of the outbox needs a payload' USING ERRCODE = 'HX004', HINT = 'It may be empty.';
+		RAISE EXCEPTION 'an outbox event must have a payload' USING ERRCODE = 'HX004', HINT = 'It may be empty.';
 	END IF;
 	IF octet_length(p_payload) > 16777216 THEN
 		RAISE EXCEPTION 'the payload is too large: % bytes, limit 16777216', octet_length(p_payload)
@@ -317,7 +317,7 @@ BEGIN
 		v_oid := NULL;
 	END;
 	IF v_oid IS NULL THEN
-		RAISE EXCEPTION 'there is no table %', p_table USING ERRCODE = 'HX004',
+		RAISE EXCEPTION 'table % does not exist', p_table USING ERRCODE = 'HX004',
 			HINT = 'Name it with its schema, or choose another preset.';
 	END IF;
 	IF v_oid = '@@hapax_outbox'::regclass THEN
@@ -358,7 +358,7 @@ BEGIN
 				' EXCEPTION WHEN OTHERS THEN'
 				' IF substr(SQLSTATE, 1, 2) IN (''08'', ''40'', ''53'', ''55'', ''57'', ''58'', ''XX'') THEN RAISE; END IF;'
 				' UPDATE @@hapax_outbox SET error = left(%L || SQLERRM, 230) WHERE seq = NEW.seq; RETURN NULL; END',
-				v_table, p_status, p_processed, p_id, v_types[1], 'sent, but its row in ' || v_table || ' was not told: '));
+				v_table, p_status, p_processed, p_id, v_types[1], 'sent, but could not update its row in ' || v_table || ': '));
 		EXECUTE format('DROP TRIGGER IF EXISTS %I ON @@hapax_outbox', v_name);
 		EXECUTE format('CREATE TRIGGER %I AFTER UPDATE OF state ON @@hapax_outbox FOR EACH ROW WHEN (NEW.state = 1 AND'
 			' OLD.state <> 1 AND NEW.origin = %L) EXECUTE FUNCTION @@%I()', v_name, v_table, v_name || '_sent');

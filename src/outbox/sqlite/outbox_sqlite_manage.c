@@ -178,7 +178,7 @@ static enum hapax_status check_columns(
 		values, &count);
 	if (code == SQLITE_OK && count == 0)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "there is no table %s; choose another preset",
+			err, HAPAX_ERR_INVALID, 0, "table %s does not exist; choose another preset",
 			table->table);
 	for (size_t i = 0; i < 6 && code == SQLITE_OK; i++) {
 		values[1] = columns[i];

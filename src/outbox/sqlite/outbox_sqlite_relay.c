@@ -321,7 +321,7 @@ static int mark_untold(
 {
 	static const char sql[] =
 		"UPDATE main.hapax_outbox SET state = 1, sent_ms = ?2, held = 0, attempts = attempts + 1,"
-		" error = 'sent, but its row in ' || coalesce(origin, '?') || ' was not told: ' || ?3,"
+		" error = 'sent, but could not update its row in ' || coalesce(origin, '?') || ': ' || ?3,"
 		" origin = NULL WHERE seq = ?1 AND state <> 1";
 	char why[128];
 	const void *values[] = {&row->seq, &now_ms, why};

@@ -700,7 +700,7 @@ BEGIN
 			v_took := v_took OR a.took_token;
 		END LOOP;
 		IF NOT v_goes THEN
-			RAISE EXCEPTION 'a part does not go' USING ERRCODE = 'HX001';
+			RAISE EXCEPTION 'an operation of the group failed' USING ERRCODE = 'HX001';
 		END IF;
 	EXCEPTION WHEN SQLSTATE 'HX001' THEN
 		NULL;
