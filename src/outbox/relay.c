@@ -62,9 +62,8 @@ struct hapax_relay {
 	struct hapax_outbox *wake;      /* the outbox while the relay runs. Locks: mutex */
 	int64_t seen_ns;                /* time of stats.backlog; 0: never. Locks: mutex */
 
-	bool is_idle;    /* as last reported to the outbox */
-	bool has_parked; /* rows behind parked ones must be set aside */
-	bool is_away;    /* an outage was reported */
+	bool is_idle; /* as last reported to the outbox */
+	bool is_away; /* an outage was reported */
 	unsigned failures;
 	bool is_late;       /* the last batch was not confirmed in time */
 	unsigned batch_now; /* rows to fetch: fewer after a late batch */
@@ -232,7 +231,7 @@ static void judge(struct hapax_relay *relay, struct hx_outbox_row *row)
 	/* A row that failed is parked, or paused: at once it would come first in the next batch. */
 	assert(row->is_parked == (row->pause_ms == 0));
 	assert(row->pause_ms <= options->retry_ms_max);
-	/* Set aside the rows behind it soon: see settle. */
+	/* The next step renews, and so sets aside the rows behind it: a fetch must not scan them. */
 	if (row->is_parked)
 		relay->renew_at_ns = 0;
 	(void)snprintf(
@@ -347,7 +346,6 @@ static void count_batch(struct hapax_relay *relay)
 		const struct hx_outbox_row *row = &relay->batch.rows[i];
 
 		decided += row->outcome != HX_OUTBOX_UNDECIDED;
-		relay->has_parked = relay->has_parked || row->is_parked;
 		stats->published += row->outcome == HX_OUTBOX_SENT;
 		stats->parked += row->is_parked;
 		stats->retried += row->outcome == HX_OUTBOX_FAILED && !row->is_parked;
@@ -538,11 +536,6 @@ static enum hapax_status step(struct hapax_relay *relay, bool *is_done, struct h
 	struct hx_outbox_batch *batch = &relay->batch;
 	enum hapax_status status = keep_alive(relay, err);
 
-	if (status == HAPAX_OK && relay->has_parked) {
-		status = relay->outbox->ops->settle(
-			relay->outbox, relay->name, relay->options.retry_ms_max, err);
-		relay->has_parked = status != HAPAX_OK;
-	}
 	if (status == HAPAX_OK) {
 		look(relay);
 		status = relay->outbox->ops->fetch(
