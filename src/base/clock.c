@@ -164,3 +164,10 @@ void hx_clock_format_utc(int64_t ms, char out[32])
 		out, 32, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", date.year, date.month, date.day,
 		second / 3600, second / 60 % 60, second % 60, (int)(rest % HX_MS_PER_S));
 }
+
+int64_t hx_clock_wall_ms(void)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+
+	return clock->wall_ms(clock->context);
+}

@@ -24,6 +24,9 @@
 /* Nanoseconds of CLOCK_MONOTONIC, for deadlines and measurements. */
 int64_t hx_clock_mono_ns(void);
 
+/* The system's wall clock, for display and for keys with a date. */
+int64_t hx_clock_wall_ms(void);
+
 /*
  * A clock's boot_id() returns all zeros if the boot is unknown, as in a container without /proc.
  * Two unknown boots are not the same boot: compare boot IDs with hx_clock_boot_id_equal(), which is

@@ -205,6 +205,23 @@ static void what_is_written_is_json(void **state)
 	} while (token.type != HX_JSON_END);
 }
 
+static void json_is_taken_as_it_is(void **state)
+{
+	struct hx_json_write json;
+
+	(void)state;
+	hx_json_write_init(&json, &out);
+	hx_json_write_begin(&json, NULL, '[');
+	hx_json_write_raw(&json, NULL, hapax_bytes_from_text("{\"a\":[1]}"));
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_boolean(&json, "b", true);
+	hx_json_write_raw(&json, "c", hapax_bytes_from_text("null"));
+	hx_json_write_end(&json, '}');
+	hx_json_write_end(&json, ']');
+	assert_int_equal(json.status, HAPAX_OK);
+	expect("[{\"a\":[1]},{\"b\":true,\"c\":null}]");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -218,6 +235,7 @@ int main(void)
 		cmocka_unit_test(a_long_body_is_one_base64),
 		cmocka_unit_test_setup_teardown(a_full_buffer_is_remembered, init, done),
 		cmocka_unit_test_setup_teardown(what_is_written_is_json, init, done),
+		cmocka_unit_test_setup_teardown(json_is_taken_as_it_is, init, done),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

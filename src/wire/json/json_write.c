@@ -190,6 +190,12 @@ void hx_json_write_boolean(struct hx_json_write *json, const char *name, bool va
 	put_text(json, value ? "true" : "false");
 }
 
+void hx_json_write_raw(struct hx_json_write *json, const char *name, struct hapax_bytes value)
+{
+	hx_json_write_name(json, name);
+	put(json, value.data, value.size);
+}
+
 void hx_json_write_number(
 	struct hx_json_write *json, const char *name, double value, unsigned digits)
 {

@@ -78,6 +78,9 @@ void hx_json_write_body(struct hx_json_write *json, const char *name, struct hap
 void hx_json_write_number(
 	struct hx_json_write *json, const char *name, double value, unsigned digits);
 
+/* A value that is JSON already. */
+void hx_json_write_raw(struct hx_json_write *json, const char *name, struct hapax_bytes value);
+
 /* The name of a member whose value is appended to out, or given to the sink, by other means. */
 void hx_json_write_name(struct hx_json_write *json, const char *name);
 
