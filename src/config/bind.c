@@ -136,35 +136,52 @@ static void read_value(
 		hx_fault(frame->bind->faults, status, place, "%s: %s", setting->name, why);
 }
 
+/* Memory for a list of count items. NULL after reporting a fault. */
+static void *new_list(
+	const struct frame *frame, const struct hx_setting *setting, const struct hx_place *place,
+	size_t count, size_t size)
+{
+	void *items = NULL;
+
+	if (count > (size_t)setting->max) {
+		hx_fault(frame->bind->faults, HAPAX_ERR_LIMIT, place, "too many entries");
+		return NULL;
+	}
+	items = hx_config_arena_alloc(frame->bind->arena, count + 1, size);
+	if (items == NULL)
+		hx_fault_no_memory(frame->bind->faults, place);
+	return items;
+}
+
+static void set_list(
+	const struct frame *frame, const struct hx_setting *setting, const void *items,
+	size_t count)
+{
+	unsigned char *object = frame->object;
+
+	memcpy(object + setting->offset, &items, sizeof(items));
+	memcpy(object + setting->count_offset, &count, sizeof(count));
+}
+
 /* Read a,b,c: the form of a list in a variable. */
 static void read_texts(
 	const struct frame *frame, const struct hx_setting *setting, const char *value,
 	const struct hx_place *place)
 {
-	unsigned char *object = frame->object;
 	const char **texts;
 	size_t count = value[0] == '\0' ? 0 : 1;
-	size_t index = 0;
 
 	for (const char *at = value; *at != '\0'; at++)
 		count += *at == ',';
-	if (count > (size_t)setting->max) {
-		hx_fault(frame->bind->faults, HAPAX_ERR_LIMIT, place, "too many entries");
-		return;
-	}
-	texts = hx_config_arena_alloc(frame->bind->arena, count + 1, sizeof(*texts));
-	if (texts == NULL) {
-		hx_fault_no_memory(frame->bind->faults, place);
-		return;
-	}
-	for (; index < count; index++) {
+	texts = new_list(frame, setting, place, count, sizeof(*texts));
+	for (size_t i = 0; texts != NULL && i < count; i++) {
 		size_t size = strcspn(value, ",");
 
-		read_value(frame, setting, hx_bytes(value, size), place, &texts[index]);
+		read_value(frame, setting, hx_bytes(value, size), place, &texts[i]);
 		value += size + 1;
 	}
-	memcpy(object + setting->offset, &texts, sizeof(texts));
-	memcpy(object + setting->count_offset, &count, sizeof(count));
+	if (texts != NULL)
+		set_list(frame, setting, texts, count);
 }
 
 static void read_given(
@@ -261,7 +278,6 @@ static void bind_value(const struct frame *frame, const struct hx_setting *setti
 /* Bind a list of texts: the last file that has it counts. */
 static void bind_texts(const struct frame *frame, const struct hx_setting *setting)
 {
-	unsigned char *object = frame->object;
 	const struct hx_yaml_node *list = NULL;
 	struct weight weight = {.is_said = false};
 	const char **texts;
@@ -275,24 +291,17 @@ static void bind_texts(const struct frame *frame, const struct hx_setting *setti
 		list = node;
 		weigh(frame, node->place.name, &weight);
 	}
-	if (list != NULL && list->count > (size_t)setting->max) {
-		hx_fault(frame->bind->faults, HAPAX_ERR_LIMIT, &list->place, "too many entries");
-		return;
-	}
 	if (list != NULL) {
-		texts = hx_config_arena_alloc(frame->bind->arena, list->count + 1, sizeof(*texts));
-		if (texts == NULL) {
-			hx_fault_no_memory(frame->bind->faults, &list->place);
+		texts = new_list(frame, setting, &list->place, list->count, sizeof(*texts));
+		if (texts == NULL)
 			return;
-		}
 		for (const struct hx_yaml_entry *at = list->first; at != NULL; at = at->next) {
 			if (check_kind(frame, setting, at->value, HX_YAML_SCALAR))
 				read_value(
 					frame, setting, at->value->text, &at->value->place,
 					&texts[count++]);
 		}
-		memcpy(object + setting->offset, &texts, sizeof(texts));
-		memcpy(object + setting->count_offset, &count, sizeof(count));
+		set_list(frame, setting, texts, count);
 	}
 	read_stronger(frame, setting, &weight);
 }
@@ -334,7 +343,6 @@ static bool is_runtime(const char *name)
 static void bind_list(const struct frame *frame, const struct hx_setting *setting)
 {
 	const struct hx_yaml_node *lists[HX_BIND_TREES_MAX];
-	unsigned char *object = frame->object;
 	size_t list_count = 0, item_count = 0, overruled = 0, index = 0, first = 0;
 	struct weight weight = {.is_said = false};
 	unsigned char *items;
@@ -374,10 +382,7 @@ static void bind_list(const struct frame *frame, const struct hx_setting *settin
 					items + setting->section->size * index++);
 		}
 	}
-	items += setting->section->size * first;
-	index -= first;
-	memcpy(object + setting->offset, &items, sizeof(items));
-	memcpy(object + setting->count_offset, &index, sizeof(index));
+	set_list(frame, setting, items + setting->section->size * first, index - first);
 }
 
 /* ------------------------------------------------------------------ sections */

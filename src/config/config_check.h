@@ -23,7 +23,7 @@ hx_setting_check_fn hx_config_check_sha256;     /* 64 digits of 0-9a-f */
 hx_setting_check_fn hx_config_check_strategy;   /* of keys, for receivers */
 hx_setting_check_fn hx_config_check_url;        /* of an upstream */
 
-/* For the proxy: check_proxy.c. */
+/* For the proxy. */
 hx_setting_check_fn hx_config_check_method;        /* whose requests have an effect */
 hx_setting_check_fn hx_config_check_field;         /* the name of a field */
 hx_setting_check_fn hx_config_check_request_field; /* the same, of one that is passed to services */

@@ -195,8 +195,7 @@ static void write_value(
 	if (dump->is_public && is_hash(setting) && text->size > 0) {
 		hx_json_write_text(json, setting->name, "***");
 	} else if (hx_value_is_bare(setting, object)) {
-		hx_json_write_name(json, setting->name);
-		json->status = hx_buf_append(json->out, text->data, text->size);
+		hx_json_write_raw(json, setting->name, hapax_buf_bytes(text));
 	} else {
 		hx_json_write_bytes(json, setting->name, hx_bytes(text->data, text->size));
 	}

@@ -94,14 +94,10 @@ static void write_default(struct hx_json_write *json, const struct hx_setting *s
 	bool is_number = setting->type == HX_SETTING_COUNT && setting->fallback[0] >= '0' &&
 		setting->fallback[0] <= '9';
 
-	if (is_number || setting->type == HX_SETTING_BOOLEAN) {
-		hx_json_write_name(json, "default");
-		if (json->status == HAPAX_OK)
-			json->status = hx_buf_append(
-				json->out, setting->fallback, strlen(setting->fallback));
-	} else {
+	if (is_number || setting->type == HX_SETTING_BOOLEAN)
+		hx_json_write_raw(json, "default", hapax_bytes_from_text(setting->fallback));
+	else
 		hx_json_write_text(json, "default", setting->fallback);
-	}
 }
 
 static void write_setting(struct hx_json_write *json, const struct hx_setting *setting)

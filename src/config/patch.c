@@ -113,21 +113,12 @@ static void show_object(
 	struct show *show, const char *name, const struct hx_json_node *object,
 	const struct hx_section *section, bool is_inside);
 
-static void show_bare(struct show *show, const char *name, const struct hx_json_node *node)
-{
-	struct hapax_bytes text = hx_json_node_text(show->tree, node);
-
-	hx_json_write_name(show->json, name);
-	if (show->json->status == HAPAX_OK)
-		show->json->status = hx_buf_append(show->json->out, text.data, text.size);
-}
-
 static void show_value(
 	struct show *show, const char *name, const struct hx_json_node *node,
 	const struct hx_section *section, const struct hx_setting *setting, bool is_hidden)
 {
 	if (!is_hidden && is_good(show, section, setting, node))
-		show_bare(show, name, node);
+		hx_json_write_raw(show->json, name, hx_json_node_text(show->tree, node));
 	else
 		hx_json_write_text(show->json, name, hidden);
 }
@@ -166,7 +157,8 @@ static void show_object(
 		if (setting == NULL)
 			continue;
 		if (node->token.type == HX_JSON_NULL)
-			show_bare(show, setting->name, node);
+			hx_json_write_raw(
+				show->json, setting->name, hx_json_node_text(show->tree, node));
 		else if (setting->type == HX_SETTING_SECTION && node->token.type == HX_JSON_OBJECT)
 			show_object(show, setting->name, node, setting->section, is_hidden);
 		else if (is_list && node->token.type == HX_JSON_ARRAY)

@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "config/target.h"
+#include "config/schema/schema.h"
+#include "net/http/http_url.h"
 #include "net/network.h"
 #include "wire/http1/http_path.h"
 
