@@ -11,7 +11,6 @@
 
 #include <hapax/outbox.h>
 
-#include "api/api_operation.h"
 #include "api/api_request.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
@@ -39,26 +38,22 @@ static void cut_streams(struct hx_api *api);
 enum hapax_status hx_api_open(
 	const struct hx_api_options *options, struct hx_api **ret_api, struct hapax_error *err)
 {
+	const char *path = options->audit_path != NULL ? options->audit_path : "";
 	struct hx_api *api = hx_alloc_zero(1, sizeof(*api));
+	char *audit_path = hx_alloc(strlen(path) + 1);
 	enum hapax_status status;
 
-	if (api == NULL)
+	if (api == NULL || audit_path == NULL) {
+		hx_free(api);
+		hx_free(audit_path);
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for the API");
+	}
 	api->options = *options;
 	if (api->options.clock == NULL)
 		api->options.clock = hapax_clock_system();
-	if (options->audit_path != NULL) {
-		size_t size = strlen(options->audit_path) + 1;
-
-		api->audit_path = hx_alloc(size);
-		if (api->audit_path == NULL) {
-			hx_free(api);
-			return hx_error_set(
-				err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for the API");
-		}
-		memcpy(api->audit_path, options->audit_path, size);
-		api->options.audit_path = api->audit_path;
-	}
+	memcpy(audit_path, path, strlen(path) + 1);
+	api->audit_path = audit_path;
+	api->options.audit_path = audit_path;
 	hx_buf_init(&api->description, HX_API_REPLY_MAX);
 	hx_random_bytes(api->cursor_key, sizeof(api->cursor_key));
 	hx_api_worker_init(&api->worker, options->reactor);
@@ -110,11 +105,6 @@ bool hx_api_close(struct hx_api *api, int64_t deadline_ns)
 int64_t hx_api_now_ms(const struct hx_api *api)
 {
 	return api->options.clock->wall_ms(api->options.clock->context);
-}
-
-void hx_api_tick(struct hx_api *api)
-{
-	hx_api_events_take(api);
 }
 
 void hx_api_reloaded(struct hx_api *api)
@@ -326,8 +316,15 @@ void hx_api_fail(struct hx_api_request *request, enum hapax_status status, const
 		detail != NULL && detail[0] != '\0' ? detail : hx_api_status_text(status));
 }
 
-void hx_api_reply_json(struct hx_api_request *request, const struct hx_json_write *json)
+void hx_api_json(struct hx_api_request *request, struct hx_json_write *json)
 {
+	hx_json_write_init(json, &request->out);
+	hx_json_write_begin(json, NULL, '{');
+}
+
+void hx_api_reply_json(struct hx_api_request *request, struct hx_json_write *json)
+{
+	hx_json_write_end(json, '}');
 	if (json->status != HAPAX_OK)
 		hx_api_fail(request, json->status, NULL);
 	else
@@ -385,11 +382,13 @@ static void on_worked(struct hx_api_job *job)
 
 	if (job->was_refused)
 		hx_api_problem(request, 503, NULL, "the daemon is shutting down");
+	else if (request->status != HAPAX_OK)
+		hx_api_fail(request, request->status, request->err.message);
 	else
 		request->step(request);
 }
 
-static void work_by(
+void hx_api_work(
 	struct hx_api_request *request, struct hx_api_worker *worker, hx_api_job_fn *work,
 	hx_api_step_fn *step)
 {
@@ -404,14 +403,17 @@ static void work_by(
 		hx_api_fail(request, status, err.message);
 }
 
-void hx_api_work(struct hx_api_request *request, hx_api_job_fn *work, hx_api_step_fn *step)
+void *hx_api_extra(struct hx_api_request *request, size_t size, void (*done)(void *extra))
 {
-	work_by(request, &request->api->worker, work, step);
-}
+	void *extra = hx_alloc_zero(1, size);
 
-void hx_api_work_outbox(struct hx_api_request *request, hx_api_job_fn *work, hx_api_step_fn *step)
-{
-	work_by(request, &request->api->outbox_worker, work, step);
+	if (extra == NULL) {
+		hx_api_fail(request, HAPAX_ERR_NO_MEMORY, NULL);
+		return NULL;
+	}
+	request->extra = extra;
+	request->extra_done = done;
+	return extra;
 }
 
 /* ------------------------------------------------------------------ the door */
@@ -499,20 +501,22 @@ static const char *role_name(enum hx_api_role role)
 	return names[role];
 }
 
-bool hx_api_is_foreign(const struct hx_api_request *request, struct hapax_bytes tenant)
-{
-	struct hapax_bytes own = hapax_bytes_from_text(request->caller.tenant);
-
-	if (own.size == 0)
-		return false;
-	return !hx_bytes_equal(own, tenant.size > 0 ? tenant : HX_BYTES_LIT("default"));
-}
-
-void hx_api_refuse_tenant(struct hx_api_request *request)
+static void refuse_tenant(struct hx_api_request *request)
 {
 	hx_api_problem(
 		request, 403, HX_API_PROBLEM("forbidden"),
 		"this API token is limited to tenant '%s'", request->caller.tenant);
+}
+
+bool hx_api_may_use(struct hx_api_request *request, struct hapax_bytes tenant)
+{
+	struct hapax_bytes own = hapax_bytes_from_text(request->caller.tenant);
+
+	if (own.size == 0 ||
+	    hx_bytes_equal(own, tenant.size > 0 ? tenant : HX_BYTES_LIT("default")))
+		return true;
+	refuse_tenant(request);
+	return false;
 }
 
 void hx_api_refuse_role(struct hx_api_request *request, enum hx_api_role wanted)
@@ -548,7 +552,7 @@ static bool check_role(struct hx_api_request *request)
 		return false;
 	}
 	if (request->route->is_whole && request->caller.tenant[0] != '\0') {
-		hx_api_refuse_tenant(request);
+		refuse_tenant(request);
 		return false;
 	}
 	return true;

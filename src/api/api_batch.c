@@ -3,49 +3,36 @@
  * api_batch.c - POST /claim, /renew, /complete, /release, /park, /check and /operations: one
  * submit to the store for each request.
  */
-#include "api/api_batch.h"
+#include "api/api_request.h"
 
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "config/config.h"
 #include "observe/feed.h"
 #include "observe/metrics/metrics.h"
+#include "record/transition.h"
 
-/* The decision to count for an answer; false: there is none. */
-static bool decision_of(const struct hapax_op *op, enum hapax_decision *ret)
+/* The decision to count for an answer; negative: there is none. */
+static int decision_of(const struct hapax_op *op)
 {
-	if (op->status == HAPAX_ERR_FENCED) {
-		*ret = HAPAX_DECISION_FENCED;
-		return true;
-	}
-	if (op->type != HAPAX_OP_CLAIM && op->type != HAPAX_OP_CHECK)
-		return false;
-	switch (op->outcome) {
-	case HAPAX_OUTCOME_ACQUIRED: *ret = HAPAX_DECISION_ACQUIRED; return true;
-	case HAPAX_OUTCOME_REPLAY: *ret = HAPAX_DECISION_REPLAY; return true;
-	case HAPAX_OUTCOME_IN_PROGRESS: *ret = HAPAX_DECISION_IN_PROGRESS; return true;
-	case HAPAX_OUTCOME_MISMATCH: *ret = HAPAX_DECISION_MISMATCH; return true;
-	case HAPAX_OUTCOME_PARKED: *ret = HAPAX_DECISION_PARKED; return true;
-	case HAPAX_OUTCOME_NONE:
-	case HAPAX_OUTCOME_APPLIED:
-	case HAPAX_OUTCOME_FOUND:
-	case HAPAX_OUTCOME_ABSENT:
-	case HAPAX_OUTCOME_BUSY:
-	case HAPAX_OUTCOME_NOT_MET:
-	case HAPAX_OUTCOME_SKIPPED: break;
-	}
-	return false;
+	bool asks = op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK;
+
+	return op->status == HAPAX_ERR_FENCED || (op->status == HAPAX_OK && asks)
+		? hx_transition_decision(op)
+		: -1;
 }
 
 static void count_one(struct hx_api *api, const struct hapax_op *op, int64_t took_ns)
 {
 	struct hx_cells *cells = api->options.cells;
 	enum hapax_decision decision;
+	int found = decision_of(op);
 
 	if (cells != NULL)
 		hx_metrics_operation(cells, op->type, op->status);
-	if (!decision_of(op, &decision))
+	if (found < 0)
 		return;
+	decision = (enum hapax_decision)found;
 	if (cells != NULL) {
 		uint32_t scope = hx_metrics_scope(cells, op->tenant, op->group);
 
@@ -87,6 +74,82 @@ void hx_api_count(struct hx_api_request *request, const struct hapax_op *ops, si
 	}
 	if (is_suspect && api->options.suspect != NULL)
 		api->options.suspect(api->options.context);
+}
+
+/* Does the answer contain a record? A record has at least one attempt. */
+static bool has_record(const struct hapax_op *op)
+{
+	return op->attempt > 0;
+}
+
+const char *hx_api_outcome_name(const struct hapax_op *op)
+{
+	return op->status == HAPAX_OK ? hapax_outcome_name(op->outcome)
+				      : hapax_status_name(op->status);
+}
+
+/* The existing claim or result. */
+static void write_other(
+	struct hx_json_write *json, const struct hx_api_item *item, const struct hapax_op *op)
+{
+	if (op->outcome == HAPAX_OUTCOME_ACQUIRED && op->type == HAPAX_OP_CLAIM)
+		hx_json_write_hex(json, "attempt_id", op->attempt_id, HAPAX_ATTEMPT_ID_SIZE);
+	if (op->outcome == HAPAX_OUTCOME_ACQUIRED || op->record == NULL || !has_record(op))
+		return;
+	if (item->record.owner.size > 0)
+		hx_json_write_any(json, "owner", item->record.owner);
+	if (item->record.error.size > 0)
+		hx_json_write_body(json, "error", item->record.error);
+	if (op->outcome == HAPAX_OUTCOME_REPLAY && op->type == HAPAX_OP_CLAIM)
+		hx_record_result_write_json(json, &item->record.result, 0);
+}
+
+static void write_failure(struct hx_json_write *json, const struct hapax_op *op)
+{
+	hx_json_write_text(json, "failure", hapax_status_name(op->status));
+	hx_json_write_text(json, "detail", hx_api_status_text(op->status));
+}
+
+static void write_record(
+	struct hx_json_write *json, const struct hapax_record *record, bool has_secrets)
+{
+	unsigned flags = HX_RECORD_JSON_WITH_RESULT;
+
+	flags |= has_secrets ? (unsigned)HX_RECORD_JSON_WITH_SECRETS : 0;
+	hx_json_write_begin(json, "record", '{');
+	hx_record_write_json(json, record, flags);
+	hx_json_write_end(json, '}');
+}
+
+void hx_api_answer_write(
+	struct hx_json_write *json, const struct hx_api_item *item, const struct hapax_op *op,
+	enum hx_operation_use use, bool has_secrets)
+{
+	hx_json_write_begin(json, NULL, '{');
+	if (op->status == HAPAX_OK)
+		hx_json_write_text(json, "outcome", hapax_outcome_name(op->outcome));
+	else
+		write_failure(json, op);
+	hx_json_write_any(json, "tenant", op->tenant);
+	hx_json_write_any(json, "group", op->group);
+	hx_json_write_any(json, "key", op->key);
+	if (op->status == HAPAX_OK && op->token > 0)
+		hx_json_write_unsigned(json, "token", op->token);
+	if (op->status == HAPAX_OK && has_record(op)) {
+		hx_json_write_unsigned(json, "attempt", op->attempt);
+		hx_json_write_time(json, "first_seen", op->first_seen_ms);
+		hx_json_write_time(json, "expires_at", op->expires_ms);
+		if (op->lease_left_ms > 0)
+			hx_json_write_signed(json, "lease_left_ms", op->lease_left_ms);
+	}
+	if (op->status == HAPAX_OK && op->unverified)
+		hx_json_write_boolean(json, "unverified", true);
+	if (op->status == HAPAX_OK && use != HX_USE_ANY)
+		write_other(json, item, op);
+	if (op->status == HAPAX_OK && use == HX_USE_ANY && op->record != NULL &&
+	    item->record.state != HAPAX_STATE_ABSENT)
+		write_record(json, &item->record, has_secrets);
+	hx_json_write_end(json, '}');
 }
 
 void hx_api_answer_batch(struct hx_api_request *request)
@@ -168,10 +231,8 @@ static bool may_all(struct hx_api_request *request)
 	const struct hx_api_batch *batch = request->batch;
 
 	for (size_t i = 0; i < batch->count; i++) {
-		if (hx_api_is_foreign(request, batch->ops[i].tenant)) {
-			hx_api_refuse_tenant(request);
+		if (!hx_api_may_use(request, batch->ops[i].tenant))
 			return false;
-		}
 		if (request->route->use == HX_USE_ANY &&
 		    request->caller.role < role_of(&batch->ops[i])) {
 			hx_api_refuse_role(request, role_of(&batch->ops[i]));

@@ -99,8 +99,8 @@ enum hapax_status hx_api_batch_read(
 	struct hx_api_batch **ret_batch, struct hapax_error *err);
 
 /*
- * Write the answer to an operation as an object. use selects its members; a whole record includes
- * attempt_id if it has secrets.
+ * Write the answer to an operation as an object: api_batch.c. use selects its members; a whole
+ * record includes attempt_id if it has secrets.
  */
 void hx_api_answer_write(
 	struct hx_json_write *json, const struct hx_api_item *item, const struct hapax_op *op,

@@ -35,6 +35,7 @@ struct task {
 	uint64_t limit;
 	char id[HAPAX_OUTBOX_ID_SIZE];
 	bool is_retry;
+	enum hapax_status status; /* of the change: a failure is audited, too */
 	uint64_t changed;
 	bool is_there;
 };
@@ -52,14 +53,10 @@ static void task_done(void *extra)
 static struct task *task_new(struct hx_api_request *request)
 {
 	const struct hx_api_options *options = &request->api->options;
-	struct task *task = hx_alloc_zero(1, sizeof(*task));
+	struct task *task = hx_api_extra(request, sizeof(*task), task_done);
 
-	if (task == NULL) {
-		hx_api_fail(request, HAPAX_ERR_NO_MEMORY, NULL);
+	if (task == NULL)
 		return NULL;
-	}
-	request->extra = task;
-	request->extra_done = task_done;
 	hx_buf_init(&task->relays, LISTS_MAX);
 	hx_buf_init(&task->events, LISTS_MAX);
 	task->backlog = (struct hapax_outbox_status)HAPAX_OUTBOX_STATUS_INIT;
@@ -191,25 +188,13 @@ static void write_relay(struct hx_json_write *json, const struct task *task)
 	hx_json_write_end(json, '}');
 }
 
-static void append(struct hx_json_write *json, const char *name, const struct hapax_buf *list)
-{
-	hx_json_write_name(json, name);
-	if (json->status == HAPAX_OK)
-		json->status = hx_buf_append(json->out, list->data, list->size);
-}
-
 static void on_asked(struct hx_api_request *request)
 {
 	struct task *task = request->extra;
 	const struct hapax_outbox_status *backlog = &task->backlog;
 	struct hx_json_write json;
 
-	if (request->status != HAPAX_OK) {
-		hx_api_fail(request, request->status, request->err.message);
-		return;
-	}
-	hx_json_write_init(&json, &request->out);
-	hx_json_write_begin(&json, NULL, '{');
+	hx_api_json(request, &json);
 	hx_json_write_unsigned(&json, "pending", backlog->pending);
 	hx_json_write_unsigned(&json, "retrying", backlog->retrying);
 	hx_json_write_unsigned(&json, "waiting", backlog->waiting);
@@ -218,9 +203,8 @@ static void on_asked(struct hx_api_request *request)
 	hx_json_write_signed(&json, "oldest_ms", backlog->oldest_ms);
 	hx_json_write_unsigned(&json, "partitions", backlog->partitions);
 	write_relay(&json, task);
-	append(&json, "relays", &task->relays);
-	append(&json, "events", &task->events);
-	hx_json_write_end(&json, '}');
+	hx_json_write_raw(&json, "relays", hapax_buf_bytes(&task->relays));
+	hx_json_write_raw(&json, "events", hapax_buf_bytes(&task->events));
 	hx_api_reply_json(request, &json);
 }
 
@@ -232,7 +216,7 @@ void hx_api_get_outbox(struct hx_api_request *request)
 	if (task == NULL)
 		return;
 	task->limit = limit->is_given ? (uint64_t)limit->number : LIMIT_DEFAULT;
-	hx_api_work_outbox(request, ask, on_asked);
+	hx_api_work(request, &request->api->outbox_worker, ask, on_asked);
 }
 
 /* ------------------------------------------------------------------ POST */
@@ -254,26 +238,23 @@ static void change(struct hx_api_job *job)
 	struct task *task = request->extra;
 	struct hapax_outbox *outbox = NULL;
 
-	request->status = hapax_outbox_open(task->config->outbox.url, &outbox, &request->err);
-	if (request->status == HAPAX_OK && task->is_retry)
-		request->status =
+	task->status = hapax_outbox_open(task->config->outbox.url, &outbox, &request->err);
+	if (task->status == HAPAX_OK && task->is_retry)
+		task->status =
 			hapax_outbox_retry(outbox, task->id, NULL, &task->changed, &request->err);
-	else if (request->status == HAPAX_OK)
-		request->status =
-			hapax_outbox_park(outbox, task->id, &task->changed, &request->err);
-	if (request->status == HAPAX_OK && task->changed == 0)
-		request->status = hapax_outbox_find(
+	else if (task->status == HAPAX_OK)
+		task->status = hapax_outbox_park(outbox, task->id, &task->changed, &request->err);
+	if (task->status == HAPAX_OK && task->changed == 0)
+		task->status = hapax_outbox_find(
 			outbox, "id", hapax_bytes_from_text(task->id), note_row, task,
 			&request->err);
 	hapax_outbox_close(outbox);
 }
 
-static const char *outcome_of(const struct hx_api_request *request)
+static const char *outcome_of(const struct task *task)
 {
-	const struct task *task = request->extra;
-
-	if (request->status != HAPAX_OK)
-		return hapax_status_name(request->status);
+	if (task->status != HAPAX_OK)
+		return hapax_status_name(task->status);
 	if (task->changed > 0)
 		return "applied";
 	return task->is_there ? "refused" : "absent";
@@ -294,7 +275,7 @@ static void audit(struct hx_api_request *request)
 		request,
 		&(struct hx_audit_entry){
 			.action = task->is_retry ? "outbox.retry" : "outbox.park",
-			.outcome = outcome_of(request),
+			.outcome = outcome_of(task),
 			.detail = json.status == HAPAX_OK ? hapax_buf_bytes(&detail)
 							  : hx_bytes(NULL, 0)});
 	hx_buf_done(&detail);
@@ -306,8 +287,8 @@ static void on_changed(struct hx_api_request *request)
 	struct hx_json_write json;
 
 	audit(request);
-	if (request->status != HAPAX_OK) {
-		hx_api_fail(request, request->status, request->err.message);
+	if (task->status != HAPAX_OK) {
+		hx_api_fail(request, task->status, request->err.message);
 		return;
 	}
 	if (task->changed == 0) {
@@ -321,15 +302,13 @@ static void on_changed(struct hx_api_request *request)
 					: "the event was already sent or is already parked");
 		return;
 	}
-	hx_json_write_init(&json, &request->out);
-	hx_json_write_begin(&json, NULL, '{');
+	hx_api_json(request, &json);
 	hx_json_write_text(&json, "outcome", "applied");
 	hx_json_write_text(&json, "id", task->id);
-	hx_json_write_end(&json, '}');
 	hx_api_reply_json(request, &json);
 }
 
-static void begin_change(struct hx_api_request *request, bool is_retry)
+void hx_api_post_outbox(struct hx_api_request *request)
 {
 	struct hapax_bytes id = request->names[0];
 	char fault[HX_UTF8_FAULT_SIZE];
@@ -343,16 +322,6 @@ static void begin_change(struct hx_api_request *request, bool is_retry)
 	if (task == NULL)
 		return;
 	memcpy(task->id, id.data, id.size);
-	task->is_retry = is_retry;
-	hx_api_work_outbox(request, change, on_changed);
-}
-
-void hx_api_post_outbox_retry(struct hx_api_request *request)
-{
-	begin_change(request, true);
-}
-
-void hx_api_post_outbox_park(struct hx_api_request *request)
-{
-	begin_change(request, false);
+	task->is_retry = request->route->use == HX_OUTBOX_RETRY;
+	hx_api_work(request, &request->api->outbox_worker, change, on_changed);
 }

@@ -14,6 +14,7 @@
 #define HX_API_API_REQUEST_H
 
 #include "api/api.h"
+#include "api/api_operation.h"
 #include "api/audit.h"
 #include "api/events.h"
 #include "api/route.h"
@@ -32,8 +33,6 @@ enum {
 
 /* The types of problems. */
 #define HX_API_PROBLEM(name) "urn:hapax:problem:" name
-
-struct hx_api_batch;
 
 struct hx_api {
 	struct hx_api_options options; /* complete */
@@ -73,7 +72,8 @@ struct hx_api_request {
 	hx_api_step_fn *step;       /* called after the store or the worker has answered */
 	struct hx_task task;
 	struct hx_api_job job;
-	enum hapax_status status; /* of the worker's job */
+	/* Of the worker's job. If it failed, the request fails with both, instead of step. */
+	enum hapax_status status;
 	struct hapax_error err;
 	void *extra; /* belongs to the handler; freed with the request, after extra_done */
 	void (*extra_done)(void *extra); /* or NULL */
@@ -84,8 +84,9 @@ struct hx_api_request {
 /* Reply with out, as JSON. */
 void hx_api_reply(struct hx_api_request *request, unsigned status);
 
-/* Reply 200 with the JSON that was written to out, or fail if it did not fit. */
-void hx_api_reply_json(struct hx_api_request *request, const struct hx_json_write *json);
+/* Begin an object in out; and end it and reply 200, or fail if it did not fit. */
+void hx_api_json(struct hx_api_request *request, struct hx_json_write *json);
+void hx_api_reply_json(struct hx_api_request *request, struct hx_json_write *json);
 
 /* Reply with a problem of that type (NULL: the status says it all). */
 __attribute__((format(printf, 4, 5))) void hx_api_problem(
@@ -102,24 +103,49 @@ const char *hx_api_status_text(enum hapax_status status);
 void hx_api_submit(
 	struct hx_api_request *request, struct hapax_op *ops, size_t count, hx_api_step_fn *step);
 
-/* Run work on the worker, then step. Without a worker, reply with a problem. */
-void hx_api_work(struct hx_api_request *request, hx_api_job_fn *work, hx_api_step_fn *step);
-void hx_api_work_outbox(struct hx_api_request *request, hx_api_job_fn *work, hx_api_step_fn *step);
+/* Run work on the worker, then step. Without a worker or memory, reply with a problem. */
+void hx_api_work(
+	struct hx_api_request *request, struct hx_api_worker *worker, hx_api_job_fn *work,
+	hx_api_step_fn *step);
+
+/* Set extra to zeroed memory. NULL: no memory; answered. */
+void *hx_api_extra(struct hx_api_request *request, size_t size, void (*done)(void *extra));
 
 struct hx_api_request *hx_api_request_of(struct hx_api_job *job);
 
 /* Free the request of a stream; the exchange stays. */
 struct hx_http_exchange *hx_api_request_leave(struct hx_api_request *request);
 
-/* Is the tenant outside of the caller's token? Empty: "default". */
-bool hx_api_is_foreign(const struct hx_api_request *request, struct hapax_bytes tenant);
+/* Does the caller's token cover the tenant? Empty: "default". False: answered. */
+bool hx_api_may_use(struct hx_api_request *request, struct hapax_bytes tenant);
 
-/* Refuse: the request is for another tenant, or exceeds the caller's role. */
-void hx_api_refuse_tenant(struct hx_api_request *request);
+/* Refuse: the request exceeds the caller's role. */
 void hx_api_refuse_role(struct hx_api_request *request, enum hx_api_role wanted);
 
 /* Wall clock, for display. */
 int64_t hx_api_now_ms(const struct hx_api *api);
+
+/* Read the body, as the route defines it, into request->batch. False: answered. */
+bool hx_api_read_batch(struct hx_api_request *request);
+
+/* Create a batch of one operation on the key in the path. False: answered. */
+bool hx_api_name_key(struct hx_api_request *request, enum hapax_op_type type);
+
+/* Count it for metrics and listeners. */
+void hx_api_count(struct hx_api_request *request, const struct hapax_op *ops, size_t count);
+
+/* Reply: all operations are answered. */
+void hx_api_answer_batch(struct hx_api_request *request);
+
+/* The body of POST /gc: api_stats.c. */
+struct hx_gc_json {
+	uint64_t given;
+	int64_t count_max;
+};
+extern const struct hx_json_section hx_gc_json_section;
+
+/* The name of an answered operation's outcome, or of its failure. */
+const char *hx_api_outcome_name(const struct hapax_op *op);
 
 /* Handlers, by file. */
 hx_api_handle_fn hx_api_post_operations; /* api_batch.c */
@@ -138,7 +164,9 @@ hx_api_handle_fn hx_api_get_config; /* api_settings.c */
 hx_api_handle_fn hx_api_patch_config;
 hx_api_handle_fn hx_api_get_openapi; /* openapi.c */
 hx_api_handle_fn hx_api_get_outbox;  /* api_outbox.c */
-hx_api_handle_fn hx_api_post_outbox_retry;
-hx_api_handle_fn hx_api_post_outbox_park;
+hx_api_handle_fn hx_api_post_outbox;
+
+/* Uses of hx_api_post_outbox(). */
+enum { HX_OUTBOX_RETRY = 1, HX_OUTBOX_PARK };
 
 #endif

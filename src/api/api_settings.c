@@ -18,7 +18,6 @@
 #include <string.h>
 
 #include "api/api_request.h"
-#include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/io.h"
@@ -41,7 +40,8 @@ struct patch {
 	struct hapax_buf file;    /* before the patch */
 	struct hapax_buf merged;
 	struct hx_json_reader reader;
-	unsigned status; /* of HTTP, if refused */
+	enum hapax_status result; /* of the change: a failure is audited, too */
+	unsigned status;          /* of HTTP, if refused */
 	bool had_file;
 	char setting[HX_CONFIG_SETTING_SIZE]; /* the first overridden setting, and its source */
 	char by[HX_CONFIG_PATH_SIZE];
@@ -92,11 +92,7 @@ static struct side member_of(struct side side, struct hapax_bytes name)
 
 static void write_node(struct hx_json_write *json, const char *name, struct side side)
 {
-	struct hapax_bytes text = hx_json_node_text(side.tree, side.node);
-
-	hx_json_write_name(json, name);
-	if (json->status == HAPAX_OK)
-		json->status = hx_buf_append(json->out, text.data, text.size);
+	hx_json_write_raw(json, name, hx_json_node_text(side.tree, side.node));
 }
 
 static void merge(
@@ -374,15 +370,15 @@ static void apply(struct hx_api_job *job)
 
 	/* Check this first, so that a possible attack is not examined further. */
 	if (hx_config_patch_needs_file(&request->reader.tree, setting)) {
-		request->status = refuse_setting(patch, setting, &request->err);
+		patch->result = refuse_setting(patch, setting, &request->err);
 		return;
 	}
-	request->status = read_old(patch, &request->err);
-	if (request->status != HAPAX_OK)
+	patch->result = read_old(patch, &request->err);
+	if (patch->result != HAPAX_OK)
 		return;
-	request->status =
+	patch->result =
 		hx_json_reader_read(&patch->reader, hapax_buf_bytes(&patch->file), &request->err);
-	if (request->status != HAPAX_OK)
+	if (patch->result != HAPAX_OK)
 		return;
 	old = (struct side){&patch->reader.tree, &patch->reader.tree.nodes[0]};
 	new = (struct side){&request->reader.tree, &request->reader.tree.nodes[0]};
@@ -392,17 +388,17 @@ static void apply(struct hx_api_job *job)
 		json.status = hx_buf_append_byte(&patch->merged, '\n');
 	if (json.status != HAPAX_OK) {
 		patch->status = json.status == HAPAX_ERR_INVALID ? 422 : 0;
-		request->status = hx_error_set(
+		patch->result = hx_error_set(
 			&request->err, json.status, 0,
 			"a name is too long, an object has more than %d members, or nesting is "
 			"too deep",
 			MEMBERS_MAX);
 		return;
 	}
-	request->status = try_new(request, &request->err);
-	if (request->status == HAPAX_OK)
-		request->status = write_file(patch, &patch->merged, &request->err);
-	if (request->status == HAPAX_ERR_UNAVAILABLE && is_forbidden(request->err.os_errno)) {
+	patch->result = try_new(request, &request->err);
+	if (patch->result == HAPAX_OK)
+		patch->result = write_file(patch, &patch->merged, &request->err);
+	if (patch->result == HAPAX_ERR_UNAVAILABLE && is_forbidden(request->err.os_errno)) {
 		/* A retry would not help. */
 		patch->status = 409;
 		(void)hx_error_set(
@@ -466,21 +462,20 @@ static void on_applied(struct hx_api_request *request)
 	const struct hx_api_options *options = &request->api->options;
 	struct patch *patch = request->extra;
 
-	if (request->status == HAPAX_OK) {
-		request->status = options->reload(options->context, &request->err);
-		if (request->status != HAPAX_OK)
+	if (patch->result == HAPAX_OK) {
+		patch->result = options->reload(options->context, &request->err);
+		if (patch->result != HAPAX_OK)
 			take_back(request);
 	}
-	audit(request,
-	      request->status == HAPAX_OK ? "applied" : hapax_status_name(request->status));
-	if (request->status == HAPAX_OK)
+	audit(request, patch->result == HAPAX_OK ? "applied" : hapax_status_name(patch->result));
+	if (patch->result == HAPAX_OK)
 		hx_api_get_config(request);
 	else if (patch->status != 0)
 		hx_api_problem(
 			request, patch->status, HX_API_PROBLEM("config"), "%s",
 			request->err.message);
 	else
-		hx_api_fail(request, request->status, request->err.message);
+		hx_api_fail(request, patch->result, request->err.message);
 }
 
 void hx_api_patch_config(struct hx_api_request *request)
@@ -511,13 +506,9 @@ void hx_api_patch_config(struct hx_api_request *request)
 		hx_api_problem(request, 503, NULL, "another change is in progress; retry later");
 		return;
 	}
-	patch = hx_alloc_zero(1, sizeof(*patch));
-	if (patch == NULL) {
-		hx_api_fail(request, HAPAX_ERR_NO_MEMORY, NULL);
+	patch = hx_api_extra(request, sizeof(*patch), patch_done);
+	if (patch == NULL)
 		return;
-	}
-	request->extra = patch;
-	request->extra_done = patch_done;
 	patch->api = request->api;
 	patch->api->is_patching = true;
 	patch->config = hx_config_current_keep(options->current);
@@ -534,5 +525,5 @@ void hx_api_patch_config(struct hx_api_request *request)
 	(void)snprintf(
 		patch->next, sizeof(patch->next), "%s/." HX_CONFIG_RUNTIME_NAME ".new",
 		patch->folder);
-	hx_api_work(request, apply, on_applied);
+	hx_api_work(request, &request->api->worker, apply, on_applied);
 }

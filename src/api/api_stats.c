@@ -7,11 +7,10 @@
  */
 #include <string.h>
 
-#include "api/gc.h"
 #include "api/api_request.h"
-#include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "wire/record/stats_json.h"
 
 #define HOUR_MS INT64_C(3600000)
 
@@ -87,23 +86,6 @@ static int collect(const struct hapax_counters *counters, void *context)
 	return figures->status != HAPAX_OK;
 }
 
-static void write_counts(struct hx_json_write *json, const uint64_t *counts)
-{
-	uint64_t first = counts[HAPAX_DECISION_ACQUIRED];
-	uint64_t repeated = counts[HAPAX_DECISION_REPLAY];
-
-	hx_json_write_begin(json, "decisions", '{');
-	for (int d = 0; d < HAPAX_DECISION_COUNT; d++)
-		hx_json_write_unsigned(
-			json, hapax_decision_name((enum hapax_decision)d), counts[d]);
-	hx_json_write_end(json, '}');
-	if (first + repeated == 0)
-		hx_json_write_null(json, "hit_rate");
-	else
-		hx_json_write_number(
-			json, "hit_rate", (double)repeated / ((double)first + (double)repeated), 4);
-}
-
 static void write_rows(struct hx_json_write *json, struct figures *figures)
 {
 	size_t count;
@@ -118,39 +100,10 @@ static void write_rows(struct hx_json_write *json, struct figures *figures)
 			hx_bytes(rows[i].names + rows[i].tenant_size, rows[i].group_size));
 		if (figures->by_hour)
 			hx_json_write_time(json, "hour", rows[i].hour_ms);
-		write_counts(json, rows[i].counts);
+		hx_stats_json_write_decisions(json, rows[i].counts);
 		hx_json_write_end(json, '}');
 	}
 	hx_json_write_end(json, ']');
-}
-
-static void write_limit(struct hx_json_write *json, const char *name, uint64_t limit)
-{
-	if (limit == 0)
-		hx_json_write_null(json, name);
-	else
-		hx_json_write_unsigned(json, name, limit);
-}
-
-static void write_totals(struct hx_json_write *json, const struct hapax_stats *stats)
-{
-	hx_json_write_time(json, "now", stats->now_ms);
-	hx_json_write_signed(json, "skew_ms", stats->skew_ms);
-	hx_json_write_unsigned(json, "keys", stats->keys);
-	hx_json_write_begin(json, "states", '{');
-	hx_json_write_unsigned(json, "claimed", stats->claimed);
-	hx_json_write_unsigned(json, "done", stats->done);
-	hx_json_write_unsigned(json, "failed", stats->failed);
-	hx_json_write_unsigned(json, "parked", stats->parked);
-	hx_json_write_end(json, '}');
-	hx_json_write_unsigned(json, "expired", stats->expired);
-	hx_json_write_unsigned(json, "evicted", stats->evicted);
-	hx_json_write_unsigned(json, "swept", stats->swept);
-	hx_json_write_unsigned(json, "tidy_failures", stats->tidy_failures);
-	hx_json_write_unsigned(json, "bytes", stats->bytes);
-	write_limit(json, "bytes_max", stats->bytes_max);
-	write_limit(json, "keys_max", stats->keys_max);
-	hx_json_write_unsigned(json, "token", stats->token);
 }
 
 static void on_told(struct hx_api_request *request)
@@ -161,15 +114,10 @@ static void on_told(struct hx_api_request *request)
 	unsigned capabilities = hapax_store_capabilities(api->options.store);
 	struct hx_json_write json;
 
-	if (request->status != HAPAX_OK) {
-		hx_api_fail(request, request->status, request->err.message);
-		return;
-	}
-	hx_json_write_init(&json, &request->out);
-	hx_json_write_begin(&json, NULL, '{');
+	hx_api_json(request, &json);
 	hx_json_write_text(&json, "store", hapax_store_url(api->options.store));
 	hx_json_write_unsigned(&json, "capabilities", capabilities);
-	write_totals(&json, stats);
+	hx_stats_json_write(&json, stats, HX_STATS_JSON_WITH_SWEPT);
 	hx_json_write_time(&json, "since", api->reset_ms != 0 ? api->reset_ms : INT64_MAX);
 	/* By the hour, the figures are those of the store, for callers that add them up. */
 	for (size_t d = 0; d < HAPAX_DECISION_COUNT && !figures->by_hour; d++) {
@@ -177,9 +125,8 @@ static void on_told(struct hx_api_request *request)
 
 		stats->counts[d] -= stats->counts[d] < before ? stats->counts[d] : before;
 	}
-	write_counts(&json, stats->counts);
+	hx_stats_json_write_decisions(&json, stats->counts);
 	write_rows(&json, figures);
-	hx_json_write_end(&json, '}');
 	hx_api_reply_json(request, &json);
 }
 
@@ -205,14 +152,10 @@ static void figures_done(void *extra)
 
 static struct figures *figures_new(struct hx_api_request *request)
 {
-	struct figures *figures = hx_alloc_zero(1, sizeof(*figures));
+	struct figures *figures = hx_api_extra(request, sizeof(*figures), figures_done);
 
-	if (figures == NULL) {
-		hx_api_fail(request, HAPAX_ERR_NO_MEMORY, NULL);
+	if (figures == NULL)
 		return NULL;
-	}
-	request->extra = figures;
-	request->extra_done = figures_done;
 	figures->stats = (struct hapax_stats)HAPAX_STATS_INIT;
 	figures->sweep = (struct hapax_sweep)HAPAX_SWEEP_INIT;
 	hx_buf_init(&figures->rows, ROWS_MAX * sizeof(struct row));
@@ -226,7 +169,7 @@ void hx_api_get_stats(struct hx_api_request *request)
 	if (figures == NULL)
 		return;
 	figures->by_hour = request->values[VALUE_HOURS].number != 0;
-	hx_api_work(request, ask_stats, on_told);
+	hx_api_work(request, &request->api->worker, ask_stats, on_told);
 }
 
 /* ------------------------------------------------------------------ reset */
@@ -237,18 +180,12 @@ static void on_reset(struct hx_api_request *request)
 	struct figures *figures = request->extra;
 	struct hx_json_write json;
 
-	if (request->status != HAPAX_OK) {
-		hx_api_fail(request, request->status, request->err.message);
-		return;
-	}
 	api->reset_ms = hx_api_now_ms(api);
 	memcpy(api->reset_counts, figures->stats.counts, sizeof(api->reset_counts));
 	hx_api_audit_request(
 		request, &(struct hx_audit_entry){.action = "stats.reset", .outcome = "applied"});
-	hx_json_write_init(&json, &request->out);
-	hx_json_write_begin(&json, NULL, '{');
+	hx_api_json(request, &json);
 	hx_json_write_time(&json, "since", api->reset_ms);
-	hx_json_write_end(&json, '}');
 	hx_api_reply_json(request, &json);
 }
 
@@ -265,7 +202,7 @@ static void ask_totals(struct hx_api_job *job)
 void hx_api_post_reset(struct hx_api_request *request)
 {
 	if (figures_new(request) != NULL)
-		hx_api_work(request, ask_totals, on_reset);
+		hx_api_work(request, &request->api->worker, ask_totals, on_reset);
 }
 
 /* ------------------------------------------------------------------ gc */
@@ -311,12 +248,7 @@ static void on_swept(struct hx_api_request *request)
 	const struct hapax_sweep *sum = &figures->sweep;
 	struct hx_json_write json;
 
-	if (request->status != HAPAX_OK) {
-		hx_api_fail(request, request->status, request->err.message);
-		return;
-	}
-	hx_json_write_init(&json, &request->out);
-	hx_json_write_begin(&json, NULL, '{');
+	hx_api_json(request, &json);
 	hx_json_write_unsigned(&json, "looked", sum->looked);
 	hx_json_write_unsigned(&json, "removed", sum->removed);
 	hx_json_write_unsigned(&json, "lapsed", sum->lapsed);
@@ -329,7 +261,10 @@ static void on_swept(struct hx_api_request *request)
 			.action = "gc",
 			.outcome = "applied",
 			.detail = hapax_buf_bytes(&request->out)});
-	hx_api_reply_json(request, &json);
+	if (json.status != HAPAX_OK)
+		hx_api_fail(request, json.status, NULL);
+	else
+		hx_api_reply(request, 200);
 }
 
 void hx_api_post_gc(struct hx_api_request *request)
@@ -351,5 +286,5 @@ void hx_api_post_gc(struct hx_api_request *request)
 	}
 	figures->sweep.count_max = (size_t)said.count_max;
 	figures->is_whole = said.count_max == 0;
-	hx_api_work(request, sweep, on_swept);
+	hx_api_work(request, &request->api->worker, sweep, on_swept);
 }

@@ -5,8 +5,6 @@
  * To add one: a row, its handler, the schema of its reply in api_schema.c. /openapi.json and the
  * tests that compare handlers with it follow.
  */
-#include "api/gc.h"
-#include "api/api_operation.h"
 #include "api/api_request.h"
 #include "api/route.h"
 #include "base/limits.h"
@@ -141,12 +139,12 @@ const struct hx_api_route hx_api_routes[] = {
 	 hx_api_get_outbox, .is_whole = true, .parameters = outbox_parameters, .reply = "Outbox",
 	 .statuses = "404 503"},
 	{"POST", "/api/v1/outbox/{id}/retry", HX_API_ROLE_WRITE, "retryOutboxEvent",
-	 "Publish a parked event again, and the events that wait behind it",
-	 hx_api_post_outbox_retry, .is_whole = true, .reply = "OutboxChange",
+	 "Publish a parked event again, and the events that wait behind it", hx_api_post_outbox,
+	 .use = HX_OUTBOX_RETRY, .is_whole = true, .reply = "OutboxChange",
 	 .statuses = "404 409 503"},
 	{"POST", "/api/v1/outbox/{id}/park", HX_API_ROLE_WRITE, "parkOutboxEvent",
-	 "Park an event that was not published yet; its ordering key waits",
-	 hx_api_post_outbox_park, .is_whole = true, .reply = "OutboxChange",
+	 "Park an event that was not published yet; its ordering key waits", hx_api_post_outbox,
+	 .use = HX_OUTBOX_PARK, .is_whole = true, .reply = "OutboxChange",
 	 .statuses = "404 409 503"},
 	{"GET", "/api/v1/audit", HX_API_ROLE_READ, "listAudit",
 	 "List the latest administrative changes, newest first", hx_api_get_audit, .is_whole = true,

@@ -150,11 +150,8 @@ static void write_entry(
 	}
 	if (entry->after != NULL)
 		hx_json_write_text(&json, "after", entry->after);
-	if (entry->detail.size > 0) {
-		hx_json_write_name(&json, "detail");
-		if (json.status == HAPAX_OK)
-			json.status = hx_buf_append(out, entry->detail.data, entry->detail.size);
-	}
+	if (entry->detail.size > 0)
+		hx_json_write_raw(&json, "detail", entry->detail);
 	hx_json_write_end(&json, '}');
 	if (json.status != HAPAX_OK)
 		hx_buf_clear(out);
@@ -224,20 +221,15 @@ void hx_api_get_audit(struct hx_api_request *request)
 
 	if (values[VALUE_BEFORE].is_given && (uint64_t)values[VALUE_BEFORE].number <= from)
 		from = (uint64_t)values[VALUE_BEFORE].number - 1;
-	hx_json_write_init(&json, &request->out);
-	hx_json_write_begin(&json, NULL, '{');
+	hx_api_json(request, &json);
 	hx_json_write_begin(&json, "entries", '[');
 	for (uint64_t n = from; n > oldest && limit > 0 && audit->lines != NULL; n--, limit--) {
 		const char *line = audit->lines[n % HX_AUDIT_ENTRIES_MAX];
 
-		if (line == NULL)
-			continue;
-		hx_json_write_name(&json, NULL);
-		if (json.status == HAPAX_OK)
-			json.status = hx_buf_append(json.out, line, strlen(line));
+		if (line != NULL)
+			hx_json_write_raw(&json, NULL, hapax_bytes_from_text(line));
 	}
 	hx_json_write_end(&json, ']');
 	hx_json_write_unsigned(&json, "total", audit->number);
-	hx_json_write_end(&json, '}');
 	hx_api_reply_json(request, &json);
 }

@@ -159,7 +159,7 @@ static void keep_note(const struct hx_feed_note *note, void *context)
 	}
 }
 
-void hx_api_events_take(struct hx_api *api)
+void hx_api_tick(struct hx_api *api)
 {
 	struct hx_api_events *events = &api->events;
 	int64_t now_ns = hx_clock_mono_ns();
@@ -301,7 +301,7 @@ static void on_timer(struct hx_timer *timer)
 {
 	struct hx_api *api = timer->context;
 
-	hx_api_events_take(api);
+	hx_api_tick(api);
 	pump_all(api);
 	if (api->events.listener_count > 0)
 		hx_timer_set(
@@ -467,10 +467,8 @@ void hx_api_get_events(struct hx_api_request *request)
 	uint64_t missed;
 
 	if (request->values[EVENTS_TENANT].is_given &&
-	    hx_api_is_foreign(request, request->values[EVENTS_TENANT].text)) {
-		hx_api_refuse_tenant(request);
+	    !hx_api_may_use(request, request->values[EVENTS_TENANT].text))
 		return;
-	}
 	if (api->options.feed == NULL || api->events.listener_count >= HX_LISTENERS_MAX) {
 		hx_api_problem(
 			request, 503, NULL, "too many clients are already listening; retry later");
@@ -488,7 +486,7 @@ void hx_api_get_events(struct hx_api_request *request)
 		hx_api_fail(request, HAPAX_ERR_INVALID, request->err.message);
 		return;
 	}
-	hx_api_events_take(api);
+	hx_api_tick(api);
 	listener = listener_new(request);
 	if (listener == NULL || begin(listener) != HAPAX_OK) {
 		hx_free(listener);
@@ -513,18 +511,15 @@ void hx_api_get_duplicates(struct hx_api_request *request)
 	struct hx_json_write json;
 	uint64_t oldest;
 
-	if (values[DUPLICATES_TENANT].is_given && hx_api_is_foreign(request, tenant)) {
-		hx_api_refuse_tenant(request);
+	if (values[DUPLICATES_TENANT].is_given && !hx_api_may_use(request, tenant))
 		return;
-	}
 	if (request->caller.tenant[0] != '\0')
 		tenant = hapax_bytes_from_text(request->caller.tenant);
-	hx_api_events_take(request->api);
+	hx_api_tick(request->api);
 	oldest = events->duplicate_number > HX_DUPLICATES_KEPT_MAX
 		? events->duplicate_number - HX_DUPLICATES_KEPT_MAX
 		: 0;
-	hx_json_write_init(&json, &request->out);
-	hx_json_write_begin(&json, NULL, '{');
+	hx_api_json(request, &json);
 	hx_json_write_begin(&json, "duplicates", '[');
 	for (uint64_t n = events->duplicate_number; n > oldest && left > 0; n--) {
 		const struct hx_feed_note *note =
@@ -540,6 +535,5 @@ void hx_api_get_duplicates(struct hx_api_request *request)
 	}
 	hx_json_write_end(&json, ']');
 	hx_json_write_unsigned(&json, "total", events->duplicate_number);
-	hx_json_write_end(&json, '}');
 	hx_api_reply_json(request, &json);
 }

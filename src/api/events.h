@@ -53,9 +53,6 @@ enum hapax_status hx_api_events_init(struct hx_api *api, struct hapax_error *err
 void hx_api_events_stop(struct hx_api *api);
 void hx_api_events_done(struct hx_api *api);
 
-/* Take new decisions from the feed. */
-void hx_api_events_take(struct hx_api *api);
-
 /* Parse Last-Event-ID. True, with the number, if it is from this process. */
 bool hx_event_id_parse(struct hapax_bytes text, uint64_t process, uint64_t *ret_number);
 

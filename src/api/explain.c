@@ -3,7 +3,7 @@
  * explain.c - GET /keys/{tenant}/{group}/{key}/explain: the state of a key in words, the answer
  * that a claim would get now, and requests that help.
  */
-#include "api/api_batch.h"
+#include "api/api_request.h"
 #include "base/bytes.h"
 #include "wire/percent.h"
 #include "wire/record/story.h"
@@ -61,8 +61,7 @@ static void on_looked(struct hx_api_request *request)
 		return;
 	}
 	hx_story_tell(&story);
-	hx_json_write_init(&json, &request->out);
-	hx_json_write_begin(&json, NULL, '{');
+	hx_api_json(request, &json);
 	hx_json_write_any(&json, "tenant", op->tenant);
 	hx_json_write_any(&json, "group", op->group);
 	hx_json_write_any(&json, "key", op->key);
@@ -78,7 +77,6 @@ static void on_looked(struct hx_api_request *request)
 	for (size_t i = 0; i < story.action_count; i++)
 		write_action(&json, op, story.actions[i]);
 	hx_json_write_end(&json, ']');
-	hx_json_write_end(&json, '}');
 	hx_api_reply_json(request, &json);
 }
 

@@ -4,9 +4,8 @@
  */
 #include <string.h>
 
-#include "api/api_batch.h"
+#include "api/api_request.h"
 #include "api/cursor.h"
-#include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/siphash.h"
 
@@ -78,10 +77,7 @@ static void scan(struct hx_api_job *job)
 
 static void on_scanned(struct hx_api_request *request)
 {
-	if (request->status != HAPAX_OK)
-		hx_api_fail(request, request->status, request->err.message);
-	else
-		hx_api_reply(request, 200);
+	hx_api_reply(request, 200);
 }
 
 static uint64_t mix(const uint64_t key[2], uint64_t sum, struct hapax_bytes text)
@@ -106,18 +102,11 @@ void hx_api_get_keys(struct hx_api_request *request)
 	struct hapax_bytes own = hapax_bytes_from_text(request->caller.tenant);
 	struct listing *listing;
 
-	if (values[VALUE_TENANT].is_given &&
-	    hx_api_is_foreign(request, values[VALUE_TENANT].text)) {
-		hx_api_refuse_tenant(request);
+	if (values[VALUE_TENANT].is_given && !hx_api_may_use(request, values[VALUE_TENANT].text))
 		return;
-	}
-	listing = hx_alloc_zero(1, sizeof(*listing));
-
-	if (listing == NULL) {
-		hx_api_fail(request, HAPAX_ERR_NO_MEMORY, NULL);
+	listing = hx_api_extra(request, sizeof(*listing), NULL);
+	if (listing == NULL)
 		return;
-	}
-	request->extra = listing;
 	listing->scan = (struct hapax_scan)HAPAX_SCAN_INIT;
 	listing->scan.tenant = own.size > 0 ? own : values[VALUE_TENANT].text;
 	listing->scan.group = values[VALUE_GROUP].text;
@@ -143,7 +132,7 @@ void hx_api_get_keys(struct hx_api_request *request)
 			"without it");
 		return;
 	}
-	hx_api_work(request, scan, on_scanned);
+	hx_api_work(request, &request->api->worker, scan, on_scanned);
 }
 
 /* ------------------------------------------------------------------ one of them */
@@ -152,10 +141,8 @@ bool hx_api_name_key(struct hx_api_request *request, enum hapax_op_type type)
 {
 	struct hapax_op *op;
 
-	if (hx_api_is_foreign(request, request->names[0])) {
-		hx_api_refuse_tenant(request);
+	if (!hx_api_may_use(request, request->names[0]))
 		return false;
-	}
 	request->batch = hx_api_batch_new(1, false, request->api->options.budget);
 	if (request->batch == NULL) {
 		hx_api_fail(request, HAPAX_ERR_NO_MEMORY, NULL);
@@ -192,12 +179,10 @@ static void on_looked(struct hx_api_request *request)
 		refuse_absent(request);
 		return;
 	}
-	hx_json_write_init(&json, &request->out);
-	hx_json_write_begin(&json, NULL, '{');
+	hx_api_json(request, &json);
 	hx_record_write_json(&json, op->record, HX_RECORD_JSON_WITH_RESULT);
 	if (op->record->state == HAPAX_STATE_CLAIMED)
 		hx_json_write_signed(&json, "lease_left_ms", op->lease_left_ms);
-	hx_json_write_end(&json, '}');
 	hx_api_reply_json(request, &json);
 }
 
@@ -217,8 +202,7 @@ static void on_forgotten(struct hx_api_request *request)
 		request,
 		&(struct hx_audit_entry){
 			.action = is_forced ? "forget.force" : "forget",
-			.outcome = op->status == HAPAX_OK ? hapax_outcome_name(op->outcome)
-							  : hapax_status_name(op->status),
+			.outcome = hx_api_outcome_name(op),
 			.tenant = op->tenant,
 			.group = op->group,
 			.key = op->key,

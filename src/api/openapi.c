@@ -10,10 +10,22 @@
 #include "api/api_request.h"
 #include "base/bytes.h"
 
-static void put(struct hx_json_write *json, const char *text)
+static void raw(struct hx_json_write *json, const char *name, const char *text)
 {
-	if (json->status == HAPAX_OK)
-		json->status = hx_buf_append(json->out, text, strlen(text));
+	hx_json_write_raw(json, name, hapax_bytes_from_text(text));
+}
+
+/* Open an object in an object; and close several: "}]}". */
+static void begin_both(struct hx_json_write *json, const char *outer, const char *inner)
+{
+	hx_json_write_begin(json, outer, '{');
+	hx_json_write_begin(json, inner, '{');
+}
+
+static void end_all(struct hx_json_write *json, const char *brackets)
+{
+	for (; *brackets != '\0'; brackets++)
+		hx_json_write_end(json, *brackets);
 }
 
 /* ------------------------------------------------------------------ requests */
@@ -39,14 +51,10 @@ static void write_choices(struct hx_json_write *json, const char *const *choices
 /* "string", or "string" and "null". */
 static void write_type(struct hx_json_write *json, const char *type, bool is_nullable)
 {
-	if (!is_nullable) {
-		hx_json_write_text(json, "type", type);
-		return;
-	}
-	hx_json_write_begin(json, "type", '[');
-	hx_json_write_text(json, NULL, type);
-	hx_json_write_text(json, NULL, "null");
-	hx_json_write_end(json, ']');
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), is_nullable ? "[\"%s\",\"null\"]" : "\"%s\"", type);
+	raw(json, "type", text);
 }
 
 static void write_field(struct hx_json_write *json, const struct hx_json_field *field, unsigned use)
@@ -94,10 +102,7 @@ static void write_base64(struct hx_json_write *json, const struct hx_json_field 
 	char name[64];
 
 	(void)snprintf(name, sizeof(name), "%s_base64", field->name);
-	hx_json_write_begin(json, name, '{');
-	hx_json_write_text(json, "type", "string");
-	hx_json_write_text(json, "contentEncoding", "base64");
-	hx_json_write_end(json, '}');
+	raw(json, name, "{\"type\":\"string\",\"contentEncoding\":\"base64\"}");
 }
 
 /* For bytes, one of two members is required; for all else, the member itself. */
@@ -118,11 +123,9 @@ static void write_required(
 			hx_json_write_begin(json, NULL, '{');
 			hx_json_write_begin(json, "required", '[');
 			hx_json_write_text(json, NULL, name);
-			hx_json_write_end(json, ']');
-			hx_json_write_end(json, '}');
+			end_all(json, "]}");
 		}
-		hx_json_write_end(json, ']');
-		hx_json_write_end(json, '}');
+		end_all(json, "]}");
 	}
 	hx_json_write_end(json, ']');
 }
@@ -164,12 +167,9 @@ static void write_body(struct hx_json_write *json, const struct hx_api_route *ro
 		return;
 	hx_json_write_begin(json, "requestBody", '{');
 	hx_json_write_boolean(json, "required", route->body != HX_API_BODY_OPTIONAL);
-	hx_json_write_begin(json, "content", '{');
-	hx_json_write_begin(json, "application/json", '{');
+	begin_both(json, "content", "application/json");
 	if (route->body == HX_API_BODY_ANY) {
-		hx_json_write_begin(json, "schema", '{');
-		hx_json_write_text(json, "type", "object");
-		hx_json_write_end(json, '}');
+		raw(json, "schema", "{\"type\":\"object\"}");
 	} else if (route->body == HX_API_BODY_BATCH) {
 		hx_json_write_begin(json, "schema", '{');
 		hx_json_write_begin(json, "oneOf", '[');
@@ -178,15 +178,11 @@ static void write_body(struct hx_json_write *json, const struct hx_api_route *ro
 		hx_json_write_text(json, "type", "array");
 		hx_json_write_signed(json, "maxItems", HX_API_BATCH_MAX);
 		write_section(json, "items", route->section, route->use, NULL);
-		hx_json_write_end(json, '}');
-		hx_json_write_end(json, ']');
-		hx_json_write_end(json, '}');
+		end_all(json, "}]}");
 	} else {
 		write_section(json, "schema", route->section, route->use, NULL);
 	}
-	hx_json_write_end(json, '}');
-	hx_json_write_end(json, '}');
-	hx_json_write_end(json, '}');
+	end_all(json, "}}}");
 }
 
 /* ------------------------------------------------------------------ parameters */
@@ -223,9 +219,7 @@ static void write_path_parameters(struct hx_json_write *json, const char *path)
 		hx_json_write_text(json, "in", "path");
 		hx_json_write_boolean(json, "required", true);
 		hx_json_write_text(json, "description", "percent-encoded; any bytes");
-		hx_json_write_begin(json, "schema", '{');
-		hx_json_write_text(json, "type", "string");
-		hx_json_write_end(json, '}');
+		raw(json, "schema", "{\"type\":\"string\"}");
 		hx_json_write_end(json, '}');
 		begin = end;
 	}
@@ -251,12 +245,10 @@ static void write_parameters(struct hx_json_write *json, const struct hx_api_rou
 
 static void write_ref(struct hx_json_write *json, const char *member, const char *name)
 {
-	char ref[64];
+	char ref[96];
 
-	(void)snprintf(ref, sizeof(ref), "#/components/schemas/%s", name);
-	hx_json_write_begin(json, member, '{');
-	hx_json_write_text(json, "$ref", ref);
-	hx_json_write_end(json, '}');
+	(void)snprintf(ref, sizeof(ref), "{\"$ref\":\"#/components/schemas/%s\"}", name);
+	raw(json, member, ref);
 }
 
 static void write_reply(struct hx_json_write *json, const struct hx_api_route *route)
@@ -264,11 +256,9 @@ static void write_reply(struct hx_json_write *json, const struct hx_api_route *r
 	hx_json_write_begin(json, route->reply != NULL ? "200" : "204", '{');
 	hx_json_write_text(json, "description", route->summary);
 	if (route->reply != NULL) {
-		hx_json_write_begin(json, "content", '{');
-		hx_json_write_begin(
-			json,
-			route->content_type != NULL ? route->content_type : "application/json",
-			'{');
+		begin_both(
+			json, "content",
+			route->content_type != NULL ? route->content_type : "application/json");
 		if (route->body == HX_API_BODY_BATCH) {
 			hx_json_write_begin(json, "schema", '{');
 			hx_json_write_begin(json, "oneOf", '[');
@@ -276,14 +266,11 @@ static void write_reply(struct hx_json_write *json, const struct hx_api_route *r
 			hx_json_write_begin(json, NULL, '{');
 			hx_json_write_text(json, "type", "array");
 			write_ref(json, "items", route->reply);
-			hx_json_write_end(json, '}');
-			hx_json_write_end(json, ']');
-			hx_json_write_end(json, '}');
+			end_all(json, "}]}");
 		} else {
 			write_ref(json, "schema", route->reply);
 		}
-		hx_json_write_end(json, '}');
-		hx_json_write_end(json, '}');
+		end_all(json, "}}");
 	}
 	hx_json_write_end(json, '}');
 }
@@ -292,12 +279,9 @@ static void write_problem(struct hx_json_write *json, const char *status)
 {
 	hx_json_write_begin(json, status, '{');
 	hx_json_write_text(json, "description", "what went wrong (RFC 9457)");
-	hx_json_write_begin(json, "content", '{');
-	hx_json_write_begin(json, HX_HTTP_PROBLEM_CONTENT_TYPE, '{');
+	begin_both(json, "content", HX_HTTP_PROBLEM_CONTENT_TYPE);
 	write_ref(json, "schema", "Problem");
-	hx_json_write_end(json, '}');
-	hx_json_write_end(json, '}');
-	hx_json_write_end(json, '}');
+	end_all(json, "}}}");
 }
 
 static void write_responses(struct hx_json_write *json, const struct hx_api_route *route)
@@ -334,14 +318,7 @@ static void write_route(struct hx_json_write *json, const struct hx_api_route *r
 	hx_json_write_text(json, "operationId", route->id);
 	hx_json_write_text(json, "summary", route->summary);
 	hx_json_write_text(json, "x-hapax-role", roles[route->role]);
-	hx_json_write_begin(json, "security", '[');
-	hx_json_write_begin(json, NULL, '{');
-	if (route->role != HX_API_ROLE_NONE) {
-		hx_json_write_begin(json, "token", '[');
-		hx_json_write_end(json, ']');
-	}
-	hx_json_write_end(json, '}');
-	hx_json_write_end(json, ']');
+	raw(json, "security", route->role != HX_API_ROLE_NONE ? "[{\"token\":[]}]" : "[{}]");
 	write_parameters(json, route);
 	write_body(json, route);
 	write_responses(json, route);
@@ -388,25 +365,13 @@ enum hapax_status hx_api_describe(struct hapax_buf *out)
 		"Within its TTL, a key completes successfully exactly once. Values that are not UTF-8 "
 		"have members whose names end with _base64.");
 	hx_json_write_end(&json, '}');
-	hx_json_write_begin(&json, "servers", '[');
-	hx_json_write_begin(&json, NULL, '{');
-	hx_json_write_text(&json, "url", "/");
-	hx_json_write_end(&json, '}');
-	hx_json_write_end(&json, ']');
+	raw(&json, "servers", "[{\"url\":\"/\"}]");
 	write_paths(&json);
 	hx_json_write_begin(&json, "components", '{');
-	hx_json_write_begin(&json, "securitySchemes", '{');
-	hx_json_write_begin(&json, "token", '{');
-	hx_json_write_text(&json, "type", "http");
-	hx_json_write_text(&json, "scheme", "bearer");
-	hx_json_write_end(&json, '}');
-	hx_json_write_end(&json, '}');
-	hx_json_write_name(&json, "schemas");
-	put(&json, hx_api_schemas);
-	hx_json_write_end(&json, '}');
-	hx_json_write_end(&json, '}');
-	put(&json, "\n");
-	return json.status;
+	raw(&json, "securitySchemes", "{\"token\":{\"type\":\"http\",\"scheme\":\"bearer\"}}");
+	raw(&json, "schemas", hx_api_schemas);
+	end_all(&json, "}}");
+	return json.status == HAPAX_OK ? hx_buf_append_byte(out, '\n') : json.status;
 }
 
 /* Created once: any stranger may request it, and this loop also answers probes. */

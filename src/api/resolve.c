@@ -5,7 +5,7 @@
  * The handler looks up the record and completes or releases it with its own token: the former
  * holder is FENCED from then on. It leaves alone a claim that may still be running, unless forced.
  */
-#include "api/api_batch.h"
+#include "api/api_request.h"
 #include "base/alloc.h"
 #include "base/bytes.h"
 
@@ -24,7 +24,7 @@ static bool is_decidable(const struct hx_api_item *item, struct hapax_op *op)
 	return true;
 }
 
-static void audit(struct hx_api_request *request, size_t index, const char *outcome)
+static void audit(struct hx_api_request *request, size_t index)
 {
 	struct hx_api_item *item = &request->batch->items[index];
 	const struct hapax_op *op = &request->batch->ops[index];
@@ -34,7 +34,7 @@ static void audit(struct hx_api_request *request, size_t index, const char *outc
 		request,
 		&(struct hx_audit_entry){
 			.action = "resolve",
-			.outcome = outcome,
+			.outcome = hx_api_outcome_name(op),
 			.tenant = op->tenant,
 			.group = op->group,
 			.key = op->key,
@@ -76,9 +76,7 @@ static void on_decided(struct hx_api_request *request)
 		op->outcome = batch->second[i].outcome;
 		op->expires_ms = batch->second[i].expires_ms;
 		op->lease_left_ms = 0;
-		audit(request, batch->indexes[i],
-		      op->status == HAPAX_OK ? hapax_outcome_name(op->outcome)
-					     : hapax_status_name(op->status));
+		audit(request, batch->indexes[i]);
 	}
 	answer(request);
 }
@@ -116,10 +114,7 @@ static void on_found(struct hx_api_request *request)
 			decide(&batch->items[i], &batch->ops[i],
 			       &batch->second[batch->second_count++]);
 		} else {
-			audit(request, i,
-			      batch->ops[i].status == HAPAX_OK
-				      ? hapax_outcome_name(batch->ops[i].outcome)
-				      : hapax_status_name(batch->ops[i].status));
+			audit(request, i);
 		}
 	}
 	if (batch->second_count == 0)
