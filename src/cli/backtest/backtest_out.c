@@ -127,8 +127,7 @@ static void explain_comparison(const struct hx_backtest_comparison *c, char out[
 
 static void print_count(struct hx_out *out, const char *name, uint64_t count, const char *remark)
 {
-	hx_out_field(out, name);
-	hx_out_printf(out, "%" PRIu64 "%s%s\n", count, remark[0] == '\0' ? "" : "  ", remark);
+	hx_out_line(out, name, "%" PRIu64 "%s%s", count, remark[0] == '\0' ? "" : "  ", remark);
 }
 
 static enum hx_color color_of(enum hx_backtest_verdict verdict)
@@ -174,9 +173,8 @@ static void print_strategy(
 {
 	char sentence[SENTENCE_SIZE];
 
-	hx_out_field(out, "strategy");
-	hx_out_escaped(out, hapax_bytes_from_text(hapax_key_strategy_text(b->strategy)));
-	hx_out_text(out, "\n");
+	hx_out_line_escaped(
+		out, "strategy", hapax_bytes_from_text(hapax_key_strategy_text(b->strategy)));
 	print_count(out, "events", b->events, "");
 	print_count(out, "keys", b->keys.count, "different ones");
 	print_count(out, "would drop", b->drops, "");
@@ -209,8 +207,7 @@ void hx_backtest_print_text(struct hx_out *out, const struct hx_backtest_run *ru
 		print_strategy(out, run->second, run);
 		explain_comparison(run->comparison, sentence);
 		hx_out_text(out, "\n");
-		hx_out_field(out, "comparison");
-		hx_out_printf(out, "%s\n", sentence);
+		hx_out_line(out, "comparison", "%s", sentence);
 	}
 	if (run->bad_lines > 0) {
 		hx_out_text(out, "\n");
@@ -265,7 +262,6 @@ void hx_backtest_print_json(struct hx_out *out, const struct hx_backtest_run *ru
 	struct hx_json_write json;
 
 	hx_out_json(&json, out);
-	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_any(&json, "file", hapax_bytes_from_text(run->file));
 	hx_json_write_unsigned(&json, "lines", run->lines);
 	hx_json_write_unsigned(&json, "bad_lines", run->bad_lines);

@@ -19,13 +19,7 @@
 #include "cli/frame/report.h"
 #include "wire/json/json_tree.h"
 
-enum {
-	OPTION_AGAINST = 1,
-	OPTION_MEMORY,
-	OPTION_OUTPUT,
-};
-
-static const char *const formats[] = {"text", "json", NULL};
+enum { OPTION_AGAINST = 1, OPTION_MEMORY };
 
 static const struct hx_option options[] = {
 	HX_KEY_OPTION_ROWS,
@@ -33,8 +27,7 @@ static const struct hx_option options[] = {
 	 NULL},
 	{OPTION_MEMORY, "memory", 0, HX_OPTION_TEXT, "SIZE",
 	 "maximum memory for keys and payloads (default: 1GiB)", NULL},
-	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json",
-	 "output format (default: text)", formats},
+	HX_OPTION_OUTPUT_ROW,
 	{.name = NULL},
 };
 
@@ -196,7 +189,6 @@ static int test_all(struct tester *tester)
 
 static int print_result(struct tester *tester)
 {
-	const struct hx_option_value *output = hx_options_get(&tester->inv->options, OPTION_OUTPUT);
 	struct hx_backtest_run run = {
 		.file = tester->input.name,
 		.lines = tester->lines,
@@ -212,7 +204,7 @@ static int print_result(struct tester *tester)
 			tester->inv->command->name, "%s: %" PRIu64 " more bad lines",
 			tester->input.name, tester->bad_lines - BAD_LINES_SHOWN);
 	}
-	if (output != NULL && output->number == 1)
+	if (tester->inv->settings.format == HX_FORMAT_JSON)
 		hx_backtest_print_json(&tester->inv->out, &run);
 	else
 		hx_backtest_print_text(&tester->inv->out, &run);
@@ -229,13 +221,13 @@ static int print_result(struct tester *tester)
 
 static int read_memory(const struct hx_invocation *inv, uint64_t *ret)
 {
-	const struct hx_option_value *memory = hx_options_get(&inv->options, OPTION_MEMORY);
+	const char *memory = hx_options_text(&inv->options, OPTION_MEMORY);
 	struct hapax_error err;
 
 	*ret = memory_max_default;
 	if (memory == NULL)
 		return HX_EXIT_OK;
-	if (hx_size_parse(hapax_bytes_from_text(memory->text), ret, &err) != HAPAX_OK)
+	if (hx_size_parse(hapax_bytes_from_text(memory), ret, &err) != HAPAX_OK)
 		return hx_report_usage(inv->command->name, "--memory: %s", err.message);
 	if (*ret >= memory_max_least)
 		return HX_EXIT_OK;
@@ -246,16 +238,14 @@ static int read_memory(const struct hx_invocation *inv, uint64_t *ret)
 static int setup(struct tester *tester)
 {
 	struct hx_invocation *inv = tester->inv;
-	const struct hx_option_value *against = hx_options_get(&inv->options, OPTION_AGAINST);
-	const char *texts[2] = {hx_key_setup_strategy(inv), NULL};
-	bool has_include = hx_options_get(&inv->options, HX_KEY_OPTION_INCLUDE) != NULL;
+	const char *texts[2] = {
+		hx_key_setup_strategy(inv), hx_options_text(&inv->options, OPTION_AGAINST)};
+	bool has_include = hx_options_has(&inv->options, HX_KEY_OPTION_INCLUDE);
 	bool any_takes = false;
 	uint64_t memory_max = 0;
-	size_t count = 1;
+	size_t count = texts[1] != NULL ? 2 : 1;
 	int code = texts[0] == NULL ? HX_EXIT_USAGE : read_memory(inv, &memory_max);
 
-	if (against != NULL)
-		texts[count++] = against->text;
 	tester->test_count = count;
 	for (size_t i = 0; code == HX_EXIT_OK && i < count; i++) {
 		hx_backtest_init(&tester->tests[i], (size_t)memory_max / count);
@@ -278,7 +268,6 @@ static int setup(struct tester *tester)
 static int run_backtest(struct hx_invocation *inv)
 {
 	static struct tester tester; /* too large for a stack */
-	const struct hx_options *given = &inv->options;
 	int code;
 
 	tester.inv = inv;
@@ -288,8 +277,7 @@ static int run_backtest(struct hx_invocation *inv)
 	code = setup(&tester);
 	if (code == HX_EXIT_OK) {
 		code = hx_input_open(
-			&tester.input, inv->command->name,
-			given->operand_count > 0 ? given->operands[0] : NULL);
+			&tester.input, inv->command->name, hx_options_operand(&inv->options, 0));
 		if (code == HX_EXIT_OK)
 			code = test_all(&tester);
 		if (code == HX_EXIT_OK)
@@ -335,7 +323,7 @@ const struct command hx_cmd_backtest = {
 		"\n"
 		"The options of 'hapax key' apply to both strategies; --include applies to the one that\n"
 		"hashes the content. Paths of --exclude do not count as a difference between payloads.\n",
-	.operands_max = 1,
+	.operands = {0, 1},
 	.options = options,
 	.exits = exits,
 	.examples = examples,

@@ -5,6 +5,7 @@
  * The consumer runs on its own thread. This one waits for signals, prints figures from time to
  * time, and asks the consumer to stop.
  */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,9 +13,9 @@
 #include <hapax/hapax.h>
 
 #include "base/alloc.h"
+#include "base/bytes.h"
 #include "base/thread.h"
 #include "cli/frame/command.h"
-#include "cli/consume/consume_out.h"
 #include "cli/input/duration_text.h"
 #include "cli/frame/interrupt.h"
 #include "cli/frame/report.h"
@@ -116,6 +117,255 @@ static const int64_t span_ms_max = INT64_C(24) * 3600 * 1000;
 
 enum { PATHS_MAX = 64, TICK_MS = 100, FROM_SIZE = 512 };
 
+/* ------------------------------------------------------------------ output */
+
+/*
+ * In text form, events go to standard error, and the figures to standard output at the end. In JSON
+ * form, everything goes to standard output, one document a line; its member "event" names the kind.
+ *
+ * Threads: any; a mutex keeps lines whole.
+ */
+struct consume_out {
+	struct hx_invocation *inv;
+	bool is_verbose; /* print duplicates, too */
+	struct hx_mutex mutex;
+};
+
+static const char *name_of(enum hapax_consumer_fact fact)
+{
+	switch (fact) {
+	case HAPAX_FACT_DUPLICATE: return "duplicate";
+	case HAPAX_FACT_RETRY: return "retry";
+	case HAPAX_FACT_DEAD_LETTER: return "dead_letter";
+	case HAPAX_FACT_UNDELIVERED: return "undelivered";
+	case HAPAX_FACT_STORE_AWAY: return "store_away";
+	case HAPAX_FACT_STORE_BACK: return "store_back";
+	case HAPAX_FACT_SOURCE_FAILED: return "source_failed";
+	case HAPAX_FACT_UNPROTECTED: return "unprotected";
+	case HAPAX_FACT_WARM_UP: return "warm_up";
+	}
+	return "unknown";
+}
+
+static void write_message(struct hx_json_write *json, const struct hapax_consumer_event *event)
+{
+	if (event->place.size == 0)
+		return;
+	hx_json_write_any(json, "topic", event->topic);
+	hx_json_write_any(json, "place", event->place);
+	if (event->key.size > 0) {
+		hx_json_write_any(json, "tenant", event->tenant);
+		hx_json_write_any(json, "group", event->group);
+		hx_json_write_any(json, "key", event->key);
+	}
+	if (event->id.size > 0)
+		hx_json_write_any(json, "event_id", event->id);
+	if (event->type.size > 0)
+		hx_json_write_any(json, "event_type", event->type);
+	if (event->source.size > 0)
+		hx_json_write_any(json, "event_source", event->source);
+	if (event->attempt > 0)
+		hx_json_write_unsigned(json, "attempt", event->attempt);
+}
+
+static void write_event(struct hx_out *out, const struct hapax_consumer_event *event)
+{
+	struct hx_json_write json;
+
+	hx_out_json(&json, out);
+	hx_json_write_text(&json, "event", name_of(event->fact));
+	write_message(&json, event);
+	if (event->fact == HAPAX_FACT_DUPLICATE) {
+		hx_json_write_text(&json, "cause", hapax_duplicate_cause_name(event->cause));
+		hx_json_write_time(&json, "first_seen", event->first_seen_ms);
+		if (event->expires_ms != HAPAX_TIME_NEVER)
+			hx_json_write_time(&json, "expires_at", event->expires_ms);
+		if (event->original.size > 0)
+			hx_json_write_any(&json, "original", event->original);
+	}
+	if (event->why[0] != '\0')
+		hx_json_write_any(&json, "why", hapax_bytes_from_text(event->why));
+	if (event->target != NULL && event->target[0] != '\0')
+		hx_json_write_text(&json, "target", event->target);
+	if ((event->fact == HAPAX_FACT_RETRY || event->fact == HAPAX_FACT_UNDELIVERED) &&
+	    event->delay_ms >= 0)
+		hx_json_write_signed(&json, "delay_ms", event->delay_ms);
+	hx_json_write_end(&json, '}');
+	hx_out_flush(out);
+}
+
+static void say(const struct consume_out *out, const struct hapax_consumer_event *event)
+{
+	const char *command = out->inv->command->name;
+	int size = (int)event->place.size;
+	const char *place = event->place.data;
+
+	switch (event->fact) {
+	case HAPAX_FACT_DUPLICATE:
+		if (out->is_verbose)
+			hx_report(
+				command, "note: %.*s: duplicate (%s) of %.*s", size, place,
+				hapax_duplicate_cause_name(event->cause),
+				event->original.size > 0 ? (int)event->original.size : 1,
+				event->original.size > 0 ? (const char *)event->original.data
+							 : "?");
+		return;
+	case HAPAX_FACT_RETRY:
+		hx_report(
+			command,
+			"note: %.*s: attempt %" PRIu32 " failed, %s; next attempt in %" PRId64
+			" ms",
+			size, place, event->attempt, event->why, event->delay_ms);
+		return;
+	case HAPAX_FACT_DEAD_LETTER:
+		hx_report(
+			command, "note: %.*s: dead letter in '%s': %s", size, place, event->target,
+			event->why);
+		return;
+	case HAPAX_FACT_UNDELIVERED:
+		if (event->delay_ms < 0)
+			hx_report(
+				command,
+				"note: %.*s: could not forward it: %s; it stays in the source",
+				size, place, event->why);
+		else if (event->delay_ms == 0)
+			hx_report(
+				command, "note: %.*s: could not forward it: %s", size, place,
+				event->why);
+		else
+			hx_report(
+				command,
+				"note: %.*s: could not forward it: %s; next attempt in %" PRId64
+				" ms",
+				size, place, event->why, event->delay_ms);
+		return;
+	case HAPAX_FACT_STORE_AWAY:
+		hx_report(command, "note: the store is unavailable (%s); waiting", event->why);
+		return;
+	case HAPAX_FACT_STORE_BACK: hx_report(command, "note: the store is available"); return;
+	case HAPAX_FACT_SOURCE_FAILED:
+	case HAPAX_FACT_WARM_UP: hx_report(command, "note: %s", event->why); return;
+	case HAPAX_FACT_UNPROTECTED:
+		hx_report(command, "note: %.*s: ran without a key: %s", size, place, event->why);
+		return;
+	}
+}
+
+static void out_told(const struct hapax_consumer_event *event, void *context)
+{
+	struct consume_out *out = context;
+
+	hx_mutex_lock(&out->mutex);
+	if (out->inv->settings.format == HX_FORMAT_JSON)
+		write_event(&out->inv->out, event);
+	else
+		say(out, event);
+	hx_mutex_unlock(&out->mutex);
+}
+
+/* Figures and their names, in display order. */
+struct figure {
+	const char *name;
+	uint64_t value;
+};
+
+enum { FIGURES_MAX = 24 };
+
+static size_t figures_of(const struct hapax_consumer_stats *stats, struct figure *figures)
+{
+	size_t count = 0;
+	uint64_t duplicates = 0;
+
+	for (size_t i = 0; i < HAPAX_CAUSE_COUNT; i++)
+		duplicates += stats->duplicates[i];
+	figures[count++] = (struct figure){"received", stats->received};
+	figures[count++] = (struct figure){"acknowledged", stats->acknowledged};
+	figures[count++] = (struct figure){"ok", stats->runs[HAPAX_RUN_OK]};
+	figures[count++] = (struct figure){"definitive", stats->runs[HAPAX_RUN_DEFINITIVE]};
+	figures[count++] = (struct figure){"transient", stats->runs[HAPAX_RUN_TRANSIENT]};
+	figures[count++] = (struct figure){"ambiguous", stats->runs[HAPAX_RUN_AMBIGUOUS]};
+	figures[count++] = (struct figure){"duplicates", duplicates};
+	figures[count++] = (struct figure){"in_progress", stats->in_progress};
+	figures[count++] = (struct figure){"mismatches", stats->mismatches};
+	figures[count++] = (struct figure){"parked", stats->parked};
+	figures[count++] = (struct figure){"unreadable", stats->unreadable};
+	figures[count++] = (struct figure){"dead_letters", stats->dead_letters};
+	figures[count++] = (struct figure){"diverted", stats->diverted};
+	figures[count++] = (struct figure){"tagged", stats->tagged};
+	figures[count++] = (struct figure){"given_back", stats->given_back};
+	figures[count++] = (struct figure){"unstored", stats->unstored};
+	figures[count++] = (struct figure){"refused", stats->refused};
+	figures[count++] = (struct figure){"rebalances", stats->rebalances};
+	figures[count++] = (struct figure){"warmed", stats->warmed};
+	figures[count++] = (struct figure){"retries", stats->retries};
+	figures[count++] = (struct figure){"failures", stats->failures};
+	return count;
+}
+
+static void write_stats(
+	struct hx_out *out, const char *name, const struct hapax_consumer_stats *stats)
+{
+	struct figure figures[FIGURES_MAX];
+	size_t count = figures_of(stats, figures);
+	struct hx_json_write json;
+
+	hx_out_json(&json, out);
+	hx_json_write_text(&json, "event", name);
+	for (size_t i = 0; i < count; i++)
+		hx_json_write_unsigned(&json, figures[i].name, figures[i].value);
+	hx_json_write_begin(&json, "causes", '{');
+	for (int i = 0; i < HAPAX_CAUSE_COUNT; i++)
+		hx_json_write_unsigned(
+			&json, hapax_duplicate_cause_name((enum hapax_duplicate_cause)i),
+			stats->duplicates[i]);
+	hx_json_write_end(&json, '}');
+	hx_json_write_unsigned(&json, "in_hand", stats->in_hand);
+	hx_json_write_unsigned(&json, "running", stats->running);
+	hx_json_write_unsigned(&json, "waiting", stats->waiting);
+	hx_json_write_unsigned(&json, "warming", stats->warming);
+	if (stats->lag >= 0)
+		hx_json_write_signed(&json, "lag", stats->lag);
+	else
+		hx_json_write_null(&json, "lag");
+	hx_json_write_end(&json, '}');
+	hx_out_flush(out);
+}
+
+static void out_progress(struct consume_out *out, const struct hapax_consumer_stats *stats)
+{
+	if (out->inv->settings.format != HX_FORMAT_JSON)
+		return;
+	hx_mutex_lock(&out->mutex);
+	write_stats(&out->inv->out, "progress", stats);
+	hx_mutex_unlock(&out->mutex);
+}
+
+static void out_end(struct consume_out *out, const struct hapax_consumer_stats *stats)
+{
+	struct figure figures[FIGURES_MAX];
+	size_t count = figures_of(stats, figures);
+
+	if (out->inv->settings.format == HX_FORMAT_JSON) {
+		write_stats(&out->inv->out, "end", stats);
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		hx_out_line(&out->inv->out, figures[i].name, "%" PRIu64, figures[i].value);
+	}
+	for (int i = 0; i < HAPAX_CAUSE_COUNT; i++) {
+		if (stats->duplicates[i] == 0)
+			continue;
+		hx_out_line(
+			&out->inv->out, hapax_duplicate_cause_name((enum hapax_duplicate_cause)i),
+			"%" PRIu64 " of the duplicates", stats->duplicates[i]);
+	}
+	if (stats->lag >= 0) {
+		hx_out_line(&out->inv->out, "lag", "%" PRId64, stats->lag);
+	}
+}
+
+/* ------------------------------------------------------------------ options */
+
 struct consume {
 	struct hx_invocation *inv;
 	struct hapax_consumer_options options;
@@ -128,7 +378,7 @@ struct consume {
 	char group[HAPAX_SCOPE_SIZE_MAX + 1];
 	int64_t idle_ms; /* 0: no idle limit */
 	int64_t progress_ms;
-	struct hx_consume_out out;
+	struct consume_out out;
 
 	struct hapax_store *store;
 	struct hapax_consumer *consumer;
@@ -149,65 +399,45 @@ struct consume {
 
 static const char *text_of(const struct consume *consume, int id)
 {
-	const struct hx_option_value *value = hx_options_get(&consume->inv->options, id);
-
-	return value == NULL ? NULL : value->text;
+	return hx_options_text(&consume->inv->options, id);
 }
 
 static int64_t number_of(const struct consume *consume, int id)
 {
-	const struct hx_option_value *value = hx_options_get(&consume->inv->options, id);
-
-	return value == NULL ? 0 : value->number;
-}
-
-static int read_span(const struct consume *consume, int id, const char *what, int64_t *ret_ms)
-{
-	const char *text = text_of(consume, id);
-
-	if (text == NULL)
-		return HX_EXIT_OK;
-	return hx_duration_text_read(consume->inv->command->name, what, text, span_ms_max, ret_ms);
+	return hx_options_number(&consume->inv->options, id);
 }
 
 static int read_spans(struct consume *consume)
 {
 	struct hapax_consumer_options *to = &consume->options;
-	int code = read_span(consume, OPTION_BACKOFF, "--backoff", &to->backoff_ms);
+	const struct {
+		int id;
+		int64_t *ret_ms;
+	} spans[] = {
+		{OPTION_BACKOFF, &to->backoff_ms},
+		{OPTION_BACKOFF_MAX, &to->backoff_ms_max},
+		{OPTION_LEASE, &to->run.lease_ms},
+		{OPTION_TIMEOUT, &to->run.max_run_ms},
+		{OPTION_DRAIN, &to->drain_ms},
+		{OPTION_IDLE, &consume->idle_ms},
+		{OPTION_PROGRESS, &consume->progress_ms},
+	};
+	int code = HX_EXIT_OK;
 
 	consume->progress_ms = 10 * 1000;
-	if (code == HX_EXIT_OK)
-		code = read_span(consume, OPTION_BACKOFF_MAX, "--backoff-max", &to->backoff_ms_max);
-	if (code == HX_EXIT_OK)
-		code = read_span(consume, OPTION_LEASE, "--lease", &to->run.lease_ms);
-	if (code == HX_EXIT_OK)
-		code = read_span(consume, OPTION_TIMEOUT, "--timeout", &to->run.max_run_ms);
-	if (code == HX_EXIT_OK)
-		code = read_span(consume, OPTION_DRAIN, "--drain", &to->drain_ms);
-	if (code == HX_EXIT_OK)
-		code = read_span(consume, OPTION_IDLE, "--idle-exit", &consume->idle_ms);
-	if (code == HX_EXIT_OK)
-		code = read_span(consume, OPTION_PROGRESS, "--progress", &consume->progress_ms);
+	for (size_t i = 0; i < HX_COUNT(spans) && code == HX_EXIT_OK; i++)
+		code = hx_duration_text_read(
+			consume->inv, spans[i].id, span_ms_max, spans[i].ret_ms);
 	return code;
 }
 
-/* Read every value of an option, in the order given. */
 static int read_paths(const struct consume *consume, int id, const char **paths, size_t *ret_count)
 {
-	const struct hx_options *given = &consume->inv->options;
-	size_t count = 0;
-
-	for (size_t i = 0; i < given->count; i++) {
-		if (given->values[i].option->id != id)
-			continue;
-		if (count == PATHS_MAX)
-			return hx_report_usage(
-				consume->inv->command->name, "too many paths: the limit is %d",
-				PATHS_MAX);
-		paths[count++] = given->values[i].text;
-	}
-	*ret_count = count;
-	return HX_EXIT_OK;
+	*ret_count = hx_options_all(&consume->inv->options, id, paths, PATHS_MAX);
+	if (*ret_count <= PATHS_MAX)
+		return HX_EXIT_OK;
+	return hx_report_usage(
+		consume->inv->command->name, "too many paths: the limit is %d", PATHS_MAX);
 }
 
 static int read_key(struct consume *consume)
@@ -251,11 +481,10 @@ static int read_options(struct consume *consume)
 	struct hx_http_url url;
 	int code;
 
-	if (text_of(consume, OPTION_FROM) == NULL) {
-		(void)hx_report_usage(name, "missing option --from");
-		hx_report_hint("'hapax help consume' lists the forms of a source URL");
-		return HX_EXIT_USAGE;
-	}
+	if (text_of(consume, OPTION_FROM) == NULL)
+		return hx_report_misuse(
+			name, "'hapax help consume' lists the forms of a source URL",
+			"missing option --from");
 	to->to = text_of(consume, OPTION_TO);
 	if ((to->to != NULL) == (exec != NULL))
 		return hx_report_usage(name, "exactly one of --to URL and --exec CMD is required");
@@ -280,7 +509,7 @@ static int read_options(struct consume *consume)
 	to->run.on_lapse = (enum hapax_on_lapse)number_of(consume, OPTION_ON_LAPSE);
 	to->run.ttl_ms = consume->inv->settings.ttl_ms;
 	to->run.result_size_max = consume->inv->settings.result_size_max;
-	to->told = hx_consume_out_told;
+	to->told = out_told;
 	to->told_context = &consume->out;
 	code = read_spans(consume);
 	return code == HX_EXIT_OK ? read_key(consume) : code;
@@ -330,7 +559,7 @@ static void on_timer(struct hx_timer *timer)
 	}
 	if (now_ns - consume->progressed_ns >= consume->progress_ms * HX_NS_PER_MS) {
 		consume->progressed_ns = now_ns;
-		hx_consume_out_progress(&consume->out, &stats);
+		out_progress(&consume->out, &stats);
 	}
 	hx_timer_set(&consume->reactor.timers, timer, now_ns + TICK_MS * HX_NS_PER_MS);
 }
@@ -399,7 +628,7 @@ static int work(struct consume *consume)
 	hx_reactor_run(&consume->reactor);
 	hx_thread_join(&consume->thread);
 	hapax_consumer_stats(consume->consumer, &stats);
-	hx_consume_out_end(&consume->out, &stats);
+	out_end(&consume->out, &stats);
 	if (consume->status != HAPAX_OK && consume->status != HAPAX_ERR_LIMIT)
 		return hx_report_error(name, &consume->err);
 	if (consume->status == HAPAX_ERR_LIMIT)
@@ -413,15 +642,14 @@ static int run_consume(struct hx_invocation *inv)
 	struct hapax_error err;
 	int code;
 
-	if (consume == NULL) {
-		hx_report(inv->command->name, "not enough memory");
-		return HX_EXIT_OS;
-	}
+	if (consume == NULL)
+		return hx_report_no_memory(inv->command->name);
 	consume->inv = inv;
 	consume->options = (struct hapax_consumer_options)HAPAX_CONSUMER_OPTIONS_INIT;
 	consume->key_options = (struct hapax_key_options)HAPAX_KEY_OPTIONS_INIT;
-	hx_consume_out_init(
-		&consume->out, inv, hx_options_get(&inv->options, OPTION_VERBOSE) != NULL);
+	consume->out.inv = inv;
+	consume->out.is_verbose = hx_options_has(&inv->options, OPTION_VERBOSE);
+	hx_mutex_init(&consume->out.mutex);
 	code = read_options(consume);
 	if (code == HX_EXIT_OK) {
 		hx_interrupt_ignore_writes();
@@ -438,7 +666,7 @@ static int run_consume(struct hx_invocation *inv)
 			hx_reactor_done(&consume->reactor);
 		}
 	}
-	hx_consume_out_done(&consume->out);
+	hx_mutex_done(&consume->out.mutex);
 	hx_free(consume);
 	return code;
 }

@@ -2,21 +2,26 @@
 /*
  * cmd_config.c - hapax config: check or print the configuration, or print its schema.
  */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include <hapax/hapax.h>
 
 #include "base/buf.h"
+#include "base/hex.h"
 #include "base/io.h"
 #include "base/macros.h"
+#include "base/random.h"
+#include "base/sha256.h"
 #include "cli/frame/command.h"
-#include "cli/daemon/config_token.h"
 #include "cli/frame/environment.h"
 #include "cli/frame/report.h"
 #include "config/config.h"
+#include "config/config_check.h"
 #include "config/dump.h"
 #include "net/tls/tls.h"
+#include "wire/api_token.h"
 
 enum {
 	OPTION_OUTPUT = 1,
@@ -60,19 +65,15 @@ static int read_set(struct hx_invocation *inv, const char *text, struct sets *se
 	const char *equals = strchr(text, '=');
 	char *name = sets->names[sets->count];
 
-	if (sets->count == SET_MAX)
-		return hx_report_usage(
-			inv->command->name, "too many --set options: the limit is 64");
 	if (equals == NULL || equals == text || equals - text >= HX_CONFIG_SETTING_SIZE)
 		return hx_report_usage(
 			inv->command->name, "--set: '%s' is not SETTING=VALUE", text);
 	memcpy(name, text, (size_t)(equals - text));
 	name[equals - text] = '\0';
-	if (!hx_config_has_setting(name)) {
-		(void)hx_report_usage(inv->command->name, "--set: unknown setting '%s'", name);
-		hx_report_hint("'hapax config dump' lists every setting");
-		return HX_EXIT_USAGE;
-	}
+	if (!hx_config_has_setting(name))
+		return hx_report_misuse(
+			inv->command->name, "'hapax config dump' lists every setting",
+			"--set: unknown setting '%s'", name);
 	sets->options[sets->count++] =
 		(struct hx_config_option){.setting = name, .value = equals + 1, .name = "--set"};
 	return HX_EXIT_OK;
@@ -80,14 +81,15 @@ static int read_set(struct hx_invocation *inv, const char *text, struct sets *se
 
 static int read_sets(struct hx_invocation *inv, struct sets *sets)
 {
+	const char *texts[SET_MAX];
+	size_t count = hx_options_all(&inv->options, OPTION_SET, texts, SET_MAX);
 	int code = HX_EXIT_OK;
 
-	for (size_t i = 0; i < inv->options.count && code == HX_EXIT_OK; i++) {
-		const struct hx_option_value *value = &inv->options.values[i];
-
-		if (value->option->id == OPTION_SET)
-			code = read_set(inv, value->text, sets);
-	}
+	if (count > SET_MAX)
+		return hx_report_usage(
+			inv->command->name, "too many --set options: the limit is 64");
+	for (size_t i = 0; i < count && code == HX_EXIT_OK; i++)
+		code = read_set(inv, texts[i], sets);
 	return code;
 }
 
@@ -116,8 +118,8 @@ static void choose_file(const char *named, const char **ret_path, char found[HX_
 }
 
 static int load(
-	struct hx_invocation *inv, const char *named, const char **ret_path,
-	char found[HX_CONFIG_PATH_SIZE], struct hx_config **ret_config)
+	struct hx_invocation *inv, const char **ret_path, char found[HX_CONFIG_PATH_SIZE],
+	struct hx_config **ret_config)
 {
 	struct hx_config_source source = {.variable = hx_environment};
 	struct sets sets = {.count = 0};
@@ -128,7 +130,7 @@ static int load(
 
 	if (code != HX_EXIT_OK)
 		return code;
-	choose_file(named, ret_path, found);
+	choose_file(hx_options_operand(&inv->options, 0), ret_path, found);
 	source.path = *ret_path;
 	source.options = sets.options;
 	source.option_count = sets.count;
@@ -219,12 +221,12 @@ static int check_tls(const struct hx_config *config)
 	return code;
 }
 
-static int run_check(struct hx_invocation *inv, char **operands, size_t count)
+static int run_check(struct hx_invocation *inv)
 {
 	char found[HX_CONFIG_PATH_SIZE];
 	struct hx_config *config = NULL;
 	const char *path = NULL;
-	int code = load(inv, count > 0 ? operands[0] : NULL, &path, found, &config);
+	int code = load(inv, &path, found, &config);
 
 	note_variables(inv);
 	if (code == HX_EXIT_OK)
@@ -233,19 +235,15 @@ static int run_check(struct hx_invocation *inv, char **operands, size_t count)
 		note_cookies(inv, config);
 		note_leases(inv, config);
 	}
-	if (code != HX_EXIT_OK) {
-		hx_config_release(config);
-		return code;
-	}
-	if (path == NULL) {
+	if (code == HX_EXIT_OK && path == NULL) {
 		hx_out_text(&inv->out, "ok: no file, defaults and environment\n");
-	} else {
+	} else if (code == HX_EXIT_OK) {
 		hx_out_text(&inv->out, "ok: ");
 		hx_out_escaped(&inv->out, hapax_bytes_from_text(path));
 		hx_out_text(&inv->out, "\n");
 	}
 	hx_config_release(config);
-	return HX_EXIT_OK;
+	return code;
 }
 
 static int write_text(struct hx_invocation *inv, enum hapax_status status, struct hapax_buf *text)
@@ -255,24 +253,22 @@ static int write_text(struct hx_invocation *inv, enum hapax_status status, struc
 	hx_buf_done(text);
 	if (status == HAPAX_OK)
 		return HX_EXIT_OK;
-	hx_report(inv->command->name, "not enough memory");
-	return HX_EXIT_OS;
+	return hx_report_no_memory(inv->command->name);
 }
 
-static int run_dump(struct hx_invocation *inv, char **operands, size_t count)
+static int run_dump(struct hx_invocation *inv)
 {
-	const struct hx_option_value *form = hx_options_get(&inv->options, OPTION_OUTPUT);
 	char found[HX_CONFIG_PATH_SIZE];
 	struct hx_config *config = NULL;
 	const char *path = NULL;
 	struct hapax_buf text;
 	enum hapax_status status;
-	int code = load(inv, count > 0 ? operands[0] : NULL, &path, found, &config);
+	int code = load(inv, &path, found, &config);
 
 	if (code != HX_EXIT_OK)
 		return code;
 	hx_buf_init(&text, TEXT_SIZE_MAX);
-	if (form != NULL && form->number == FORM_JSON)
+	if (hx_options_number(&inv->options, OPTION_OUTPUT) == FORM_JSON)
 		status = hx_config_dump_json(config, &text);
 	else
 		status = hx_config_dump(config, &text);
@@ -280,29 +276,121 @@ static int run_dump(struct hx_invocation *inv, char **operands, size_t count)
 	return write_text(inv, status, &text);
 }
 
-static int run_schema(struct hx_invocation *inv, char **operands, size_t count)
+static int run_schema(struct hx_invocation *inv)
 {
 	struct hapax_buf text;
 
-	(void)operands;
-	(void)count;
 	hx_buf_init(&text, TEXT_SIZE_MAX);
 	return write_text(inv, hx_config_json_schema(&text), &text);
 }
 
-static int run_token(struct hx_invocation *inv, char **operands, size_t count)
-{
-	const struct hx_option_value *form = hx_options_get(&inv->options, OPTION_OUTPUT);
-	const struct hx_option_value *name = hx_options_get(&inv->options, OPTION_NAME);
-	const struct hx_option_value *role = hx_options_get(&inv->options, OPTION_ROLE);
-	const struct hx_option_value *tenant = hx_options_get(&inv->options, OPTION_TENANT);
+/* ------------------------------------------------------------------ token */
 
-	(void)operands;
-	(void)count;
-	return hx_config_token(
-		inv, name != NULL ? name->text : "token", role != NULL ? role->text : roles[0],
-		tenant != NULL ? tenant->text : NULL, form != NULL && form->number == FORM_JSON);
+static void make_token(char token[HX_API_TOKEN_SIZE + 1])
+{
+	unsigned char secret[HX_API_TOKEN_SECRET_SIZE];
+
+	hx_random_bytes(secret, sizeof(secret));
+	hx_api_token_write(secret, token);
+	token[HX_API_TOKEN_SIZE] = '\0';
+	explicit_bzero(secret, sizeof(secret));
 }
+
+static void hash_token(const char *token, char digits[2 * HX_SHA256_SIZE + 1])
+{
+	unsigned char digest[HX_SHA256_SIZE];
+
+	hx_sha256(token, strlen(token), digest);
+	hx_hex_encode(digest, sizeof(digest), digits);
+	digits[2 * HX_SHA256_SIZE] = '\0';
+}
+
+static int check_text(
+	struct hx_invocation *inv, const char *option, const char *text, hx_setting_check_fn *fn)
+{
+	char why[HX_SETTING_WHY_SIZE];
+
+	if (text[0] == '\0')
+		return hx_report_usage(inv->command->name, "%s must not be empty", option);
+	if (!fn(text, why))
+		return hx_report_usage(inv->command->name, "%s: '%s' %s", option, text, why);
+	return HX_EXIT_OK;
+}
+
+/* YAML allows any text between double quotes, if quotes and backslashes are escaped. */
+static void write_quoted(struct hx_out *out, const char *text)
+{
+	hx_out_text(out, "\"");
+	for (const char *at = text; *at != '\0'; at++)
+		hx_out_printf(out, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
+	hx_out_text(out, "\"");
+}
+
+static void write_yaml(
+	struct hx_out *out, const char *token, const char *digits, const char *name,
+	const char *role, const char *tenant)
+{
+	hx_out_printf(
+		out,
+		"# For the client. It is not stored anywhere and cannot be shown "
+		"again.\ntoken: %s\n# For the configuration file. It contains a "
+		"hash, not the API token.\nauth:\n  tokens:\n    - name: ",
+		token);
+	write_quoted(out, name);
+	hx_out_printf(out, "\n      hash: sha256:%s\n      role: %s\n", digits, role);
+	if (tenant != NULL) {
+		hx_out_text(out, "      tenant: ");
+		write_quoted(out, tenant);
+		hx_out_text(out, "\n");
+	}
+}
+
+static void write_json(
+	struct hx_out *out, const char *token, const char *digits, const char *name,
+	const char *role, const char *tenant)
+{
+	struct hx_json_write json;
+	char hash[16 + 2 * HX_SHA256_SIZE];
+
+	(void)snprintf(hash, sizeof(hash), "sha256:%s", digits);
+	hx_out_json(&json, out);
+	hx_json_write_text(&json, "token", token);
+	hx_json_write_begin(&json, "row", '{');
+	hx_json_write_text(&json, "name", name);
+	hx_json_write_text(&json, "hash", hash);
+	hx_json_write_text(&json, "role", role);
+	if (tenant != NULL)
+		hx_json_write_text(&json, "tenant", tenant);
+	hx_json_write_end(&json, '}');
+	hx_json_write_end(&json, '}');
+}
+
+static int run_token(struct hx_invocation *inv)
+{
+	const char *name = hx_options_text(&inv->options, OPTION_NAME);
+	const char *role = roles[hx_options_number(&inv->options, OPTION_ROLE)];
+	const char *tenant = hx_options_text(&inv->options, OPTION_TENANT);
+	char token[HX_API_TOKEN_SIZE + 1];
+	char digits[2 * HX_SHA256_SIZE + 1];
+	int code;
+
+	name = name != NULL ? name : "token";
+	code = check_text(inv, "--name", name, hx_config_check_name);
+	if (code == HX_EXIT_OK && tenant != NULL)
+		code = check_text(inv, "--tenant", tenant, hx_config_check_scope_part);
+	if (code != HX_EXIT_OK)
+		return code;
+	make_token(token);
+	hash_token(token, digits);
+	if (hx_options_number(&inv->options, OPTION_OUTPUT) == FORM_JSON)
+		write_json(&inv->out, token, digits, name, role, tenant);
+	else
+		write_yaml(&inv->out, token, digits, name, role, tenant);
+	explicit_bzero(token, sizeof(token));
+	return HX_EXIT_OK;
+}
+
+/* ------------------------------------------------------------------ the command */
 
 static const struct command_exit load_exits[] = {
 	{HX_EXIT_OK, "the configuration is valid"},
@@ -331,7 +419,7 @@ static const struct command_action actions[] = {
 	 .description =
 		 "Reads FILE, the files in conf.d next to it, the environment and --set. Reports every\n"
 		 "error as FILE:LINE:COLUMN. Then reads the certificates that the settings name.\n" WHICH_FILE,
-	 .operands_max = 1,
+	 .operands = {0, 1},
 	 .exits = load_exits,
 	 .run = run_check},
 	{.name = "dump",
@@ -340,7 +428,7 @@ static const struct command_action actions[] = {
 	 .description =
 		 "Prints every setting with its effective value, in a form that hapax can read again.\n"
 		 "Passwords in URLs are left out.\n" WHICH_FILE,
-	 .operands_max = 1,
+	 .operands = {0, 1},
 	 .exits = load_exits,
 	 .run = run_dump},
 	{.name = "schema",

@@ -316,10 +316,8 @@ static int run_demo_upstream(struct hx_invocation *inv)
 	struct hx_address address = {.size = 0};
 	int code;
 
-	if (upstream == NULL) {
-		hx_report(inv->command->name, "not enough memory");
-		return HX_EXIT_OS;
-	}
+	if (upstream == NULL)
+		return hx_report_no_memory(inv->command->name);
 	code = read_options(inv, upstream, &address);
 	if (code == HX_EXIT_OK)
 		code = serve(inv, upstream, &address);

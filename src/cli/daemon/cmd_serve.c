@@ -109,18 +109,19 @@ static int serve(struct hx_invocation *inv, const struct hx_config_source *sourc
 
 	if (code != HX_EXIT_OK)
 		return code;
-	if (config->gateway.route_count == 0 && !config->listen.gateway.is_off) {
+	if (config->gateway.route_count == 0 && !config->listen.gateway.is_off)
+		code = hx_report_misuse(
+			inv->command->name,
+			"set --upstream URL or a route, or disable the gateway with "
+			"--gateway off",
+			"no upstream for the gateway");
+	else if (config->proxy.route_count == 0 && !config->listen.proxy.is_off)
+		code = hx_report_misuse(
+			inv->command->name, "set --upstream URL or a proxy route",
+			"no upstream for the proxy");
+	if (code != HX_EXIT_OK) {
 		hx_config_release(config);
-		(void)hx_report_usage(inv->command->name, "no upstream for the gateway");
-		hx_report_hint("set --upstream URL or a route, or disable the gateway with "
-			       "--gateway off");
-		return HX_EXIT_USAGE;
-	}
-	if (config->proxy.route_count == 0 && !config->listen.proxy.is_off) {
-		hx_config_release(config);
-		(void)hx_report_usage(inv->command->name, "no upstream for the proxy");
-		hx_report_hint("set --upstream URL or a proxy route");
-		return HX_EXIT_USAGE;
+		return code;
 	}
 	switch (hx_serve_run(config, source, &err)) {
 	case HX_SERVE_STOPPED: return HX_EXIT_OK;

@@ -123,14 +123,14 @@ int hx_action_check(const struct hx_invocation *inv)
 	if (action == NULL)
 		return report_unknown(command, inv->options.operands[0]);
 	count = inv->options.operand_count - 1;
-	if (count >= action->operands_min && count <= action->operands_max)
+	if (count >= action->operands.min && count <= action->operands.max)
 		return check_options(inv, action);
-	if (count < action->operands_min)
+	if (count < action->operands.min)
 		(void)hx_report_usage(command->name, "missing argument");
 	else
 		(void)hx_report_usage(
 			command->name, "unexpected argument '%s'",
-			inv->options.operands[action->operands_max + 1]);
+			inv->options.operands[action->operands.max + 1]);
 	hx_report_hint(
 		"usage: hapax %s %s%s%s", command->name, action->name,
 		action->usage[0] != '\0' ? " " : "", action->usage);
@@ -143,7 +143,9 @@ int hx_action_run(struct hx_invocation *inv)
 		hx_action_find(inv->command, inv->options.operands[0]);
 
 	assert(action != NULL);
-	return action->run(inv, inv->options.operands + 1, inv->options.operand_count - 1);
+	inv->options.operands++;
+	inv->options.operand_count--;
+	return action->run(inv);
 }
 
 /* Is the line, or a part of a pipe, a call of this action? */

@@ -8,7 +8,7 @@
  *
  *	static const struct command_action actions[] = {
  *		{.name = "copy", .summary = "copy every record to another store",
- *		 .usage = "SOURCE TARGET", .operands_min = 2, .operands_max = 2, .run = run_copy},
+ *		 .usage = "SOURCE TARGET", .operands = {2, 2}, .run = run_copy},
  *		{.name = NULL},
  *	};
  *

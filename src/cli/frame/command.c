@@ -75,14 +75,14 @@ static int check_operands(const struct hx_invocation *inv)
 	const struct command *command = inv->command;
 	size_t count = inv->options.operand_count;
 
-	if (count >= command->operands_min && count <= command->operands_max)
+	if (count >= command->operands.min && count <= command->operands.max)
 		return HX_EXIT_OK;
-	if (count < command->operands_min)
+	if (count < command->operands.min)
 		(void)hx_report_usage(command->name, "missing argument");
 	else
 		(void)hx_report_usage(
 			command->name, "unexpected argument '%s'",
-			inv->options.operands[command->operands_max]);
+			inv->options.operands[command->operands.max]);
 	hx_report_hint("usage: hapax %s %s", command->name, command->usage);
 	return HX_EXIT_USAGE;
 }
@@ -115,6 +115,7 @@ int hx_command_run(const struct command *command, int argc, char **argv)
 		argc, argv, &inv.options);
 	if (code == HX_EXIT_OK && inv.options.help)
 		return print_help(&inv);
+	inv.settings.format = (enum hx_format)hx_options_number(&inv.options, HX_OPTION_OUTPUT);
 	if (code == HX_EXIT_OK)
 		code = command->actions != NULL ? hx_action_check(&inv) : check_operands(&inv);
 	if (code == HX_EXIT_OK && command->flags & COMMAND_STORE)

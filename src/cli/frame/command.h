@@ -21,7 +21,7 @@ struct command;
 struct hx_invocation {
 	const struct command *command;
 	struct hx_options options;
-	struct hx_settings settings; /* for commands that use a store, else zero */
+	struct hx_settings settings; /* for commands that use a store; of others only the format */
 	struct hx_out out;           /* for data; everything else goes through report.h */
 };
 
@@ -43,6 +43,12 @@ struct command_example {
 	const char *summary;
 };
 
+/* How many operands there may be. */
+struct command_operands {
+	size_t min;
+	size_t max;
+};
+
 struct command_exit {
 	int code;
 	const char *meaning;
@@ -54,18 +60,15 @@ typedef int command_run_fn(struct hx_invocation *inv);
 /* Print a list that is kept elsewhere, so that help need not repeat it. */
 typedef void command_list_fn(struct hx_out *out);
 
-/*
- * What `hapax COMMAND ACTION` does (action.h). operands are those after the action's name.
- */
+/* What `hapax COMMAND ACTION` does (action.h). Its run gets the operands after its name. */
 struct command_action {
 	const char *name;
 	const char *summary;     /* as in struct command; the same for the next two */
 	const char *usage;       /* what follows the action's name */
 	const char *description; /* NULL: the summary says it all */
-	size_t operands_min;
-	size_t operands_max;
+	struct command_operands operands;
 	const struct command_exit *exits;
-	int (*run)(struct hx_invocation *inv, char **operands, size_t count);
+	command_run_fn *run;
 };
 
 struct command {
@@ -75,8 +78,7 @@ struct command {
 	const char *description; /* sentences in lines of at most 80 columns; NULL: none */
 	command_list_fn *list;   /* prints a list after it with hx_cmd_help_item(); NULL: none */
 	unsigned flags;          /* enum command_flags */
-	size_t operands_min;
-	size_t operands_max;
+	struct command_operands operands;
 	const struct hx_option *options;        /* its own; ends with an option without a name */
 	const struct command_exit *exits;       /* its own, ascending; ends with a NULL meaning */
 	const struct command_example *examples; /* ends with a NULL line */

@@ -95,3 +95,11 @@ int hx_key_command_run(
 	hapax_store_close(store);
 	return code;
 }
+
+int hx_key_command_look(struct hx_invocation *inv, hx_key_command_fn *answer)
+{
+	struct hapax_op op;
+	int code = hx_key_command_init(inv, HAPAX_OP_LOOKUP, &op);
+
+	return code == HX_EXIT_OK ? hx_key_command_run(inv, HX_OPEN_EXISTING, &op, answer) : code;
+}

@@ -52,6 +52,9 @@ int hx_key_command_run(
 	struct hx_invocation *inv, enum hx_open mode, struct hapax_op *op,
 	hx_key_command_fn *answer);
 
+/* All of it for a lookup of the given key. */
+int hx_key_command_look(struct hx_invocation *inv, hx_key_command_fn *answer);
+
 /*
  * Run op, which needs no buffer for the record, and call answer. A claim with a lost answer is
  * first settled by the same call again. Returns the exit code.

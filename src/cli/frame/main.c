@@ -54,9 +54,9 @@ static int run_option(const char *option)
 		return hx_command_run(&hx_cmd_help, 0, no_arguments);
 	if (strcmp(option, "-V") == 0 || strcmp(option, "--version") == 0)
 		return hx_command_run(&hx_cmd_version, 0, no_arguments);
-	(void)hx_report_usage(NULL, "unexpected option '%s' before the command", option);
-	hx_report_hint("options follow the command: hapax check KEY --ttl 1h");
-	return HX_EXIT_USAGE;
+	return hx_report_misuse(
+		NULL, "options follow the command: hapax check KEY --ttl 1h",
+		"unexpected option '%s' before the command", option);
 }
 
 /* Does this command pass on the exit codes of the program that it runs? */

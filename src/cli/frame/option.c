@@ -231,3 +231,37 @@ const struct hx_option_value *hx_options_get(const struct hx_options *options, i
 			return &options->values[i - 1];
 	return NULL;
 }
+
+bool hx_options_has(const struct hx_options *options, int id)
+{
+	return hx_options_get(options, id) != NULL;
+}
+
+const char *hx_options_text(const struct hx_options *options, int id)
+{
+	const struct hx_option_value *value = hx_options_get(options, id);
+
+	return value != NULL ? value->text : NULL;
+}
+
+int64_t hx_options_number(const struct hx_options *options, int id)
+{
+	const struct hx_option_value *value = hx_options_get(options, id);
+
+	return value != NULL ? value->number : 0;
+}
+
+size_t hx_options_all(const struct hx_options *options, int id, const char **texts, size_t max)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < options->count; i++)
+		if (options->values[i].option->id == id && count++ < max)
+			texts[count - 1] = options->values[i].text;
+	return count;
+}
+
+const char *hx_options_operand(const struct hx_options *options, size_t index)
+{
+	return index < options->operand_count ? options->operands[index] : NULL;
+}

@@ -10,6 +10,7 @@
 #ifndef HX_CLI_FRAME_OPTION_H
 #define HX_CLI_FRAME_OPTION_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -66,5 +67,19 @@ int hx_options_parse(
 
 /* The last value of the option with this id; NULL: not given. */
 const struct hx_option_value *hx_options_get(const struct hx_options *options, int id);
+
+/* The same in short: was it given; its text, or NULL; its number, or 0. */
+bool hx_options_has(const struct hx_options *options, int id);
+const char *hx_options_text(const struct hx_options *options, int id);
+int64_t hx_options_number(const struct hx_options *options, int id);
+
+/*
+ * Every value of an option, in the order given; at most max of them go to texts. Returns how many
+ * there are.
+ */
+size_t hx_options_all(const struct hx_options *options, int id, const char **texts, size_t max);
+
+/* Operand number index, or NULL. */
+const char *hx_options_operand(const struct hx_options *options, size_t index);
 
 #endif

@@ -112,6 +112,23 @@ int hx_report_usage(const char *command, const char *format, ...)
 	return HX_EXIT_USAGE;
 }
 
+int hx_report_misuse(const char *command, const char *hint, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	report("hapax: ", command, format, arguments);
+	va_end(arguments);
+	hx_report_hint("%s", hint);
+	return HX_EXIT_USAGE;
+}
+
+int hx_report_no_memory(const char *command)
+{
+	hx_report(command, "not enough memory");
+	return HX_EXIT_OS;
+}
+
 int hx_exit_of_status(enum hapax_status status)
 {
 	switch (status) {

@@ -31,6 +31,13 @@ __attribute__((format(printf, 1, 2))) void hx_report_line(const char *format, ..
 __attribute__((format(printf, 2, 3))) int hx_report_usage(
 	const char *command, const char *format, ...);
 
+/* The same for a mistake with a remedy: hint is the next line. */
+__attribute__((format(printf, 3, 4))) int hx_report_misuse(
+	const char *command, const char *hint, const char *format, ...);
+
+/* Returns HX_EXIT_OS. */
+int hx_report_no_memory(const char *command);
+
 /*
  * Report a failed library call, with a hint if the operating system named the cause. A caller that
  * knows more adds its own hint. Returns the exit code.

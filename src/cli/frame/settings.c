@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/duration.h"
 #include "base/error.h"
 #include "base/io.h"
@@ -25,8 +26,7 @@
 /* Expired records removed per new record: a backlog shrinks, and no caller waits for it. */
 enum { TIDY_COUNT = 16 };
 
-/* In the order of enum hx_format. */
-static const char *const formats[] = {"text", "json", NULL};
+const char *const hx_formats[] = {"text", "json", NULL};
 
 const struct hx_option hx_common_options[] = {
 	{HX_OPTION_STORE, "store", 0, HX_OPTION_TEXT, "URL",
@@ -39,8 +39,7 @@ const struct hx_option hx_common_options[] = {
 	 "scope of the key (default: default/default)", NULL},
 	{HX_OPTION_TTL, "ttl", 0, HX_OPTION_TEXT, "D",
 	 "how long to remember a finished key (default: 24h)", NULL},
-	{HX_OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json",
-	 "output format (default: text)", formats},
+	HX_OPTION_OUTPUT_ROW,
 	{.name = NULL},
 };
 
@@ -61,12 +60,10 @@ static int default_store_url(const char *command, char out[HX_STORE_URL_SIZE])
 		size = snprintf(
 			out, HX_STORE_URL_SIZE, "sqlite:%s/.local/state%s", home,
 			default_store_path);
-	} else {
-		(void)hx_report_usage(
-			command, "no default store: neither XDG_STATE_HOME nor HOME is set");
-		hx_report_hint("choose a store with --store or HAPAX_STORE");
-		return HX_EXIT_USAGE;
-	}
+	} else
+		return hx_report_misuse(
+			command, "choose a store with --store or HAPAX_STORE",
+			"no default store: neither XDG_STATE_HOME nor HOME is set");
 	if (size < 0 || size >= HX_STORE_URL_SIZE)
 		return hx_report_usage(command, "path of the default store is too long");
 	return HX_EXIT_OK;
@@ -102,11 +99,10 @@ static int choose_store(struct hx_invocation *inv, const char **ret_url)
 	}
 	if (server_url != NULL && !is_server_url(server_url)) {
 		/* The URL is not shown: another kind of URL may hold a password. */
-		(void)hx_report_usage(
-			command, "%s is not the URL of a daemon",
+		return hx_report_misuse(
+			command, "use http://HOST:8099, https://HOST or http+unix:PATH",
+			"%s is not the URL of a daemon",
 			server != NULL ? "--server" : "HAPAX_SERVER");
-		hx_report_hint("use http://HOST:8099, https://HOST or http+unix:PATH");
-		return HX_EXIT_USAGE;
 	}
 	if (server_url != NULL)
 		*ret_url = server_url;
@@ -149,6 +145,18 @@ static int add_auth_file(struct hx_invocation *inv, bool is_operand)
 	return code;
 }
 
+/* Use the store at url, which is an operand or not. */
+static int set_url(struct hx_invocation *inv, const char *url, bool is_operand)
+{
+	if (strlen(url) >= sizeof(inv->settings.store_url))
+		return hx_report_usage(
+			inv->command->name, "store URL is too long: the limit is %zu bytes",
+			sizeof(inv->settings.store_url) - 1);
+	memcpy(inv->settings.store_url, url, strlen(url) + 1);
+	inv->settings.store_is_default = false;
+	return add_auth_file(inv, is_operand);
+}
+
 static int read_store(struct hx_invocation *inv)
 {
 	const char *url = NULL;
@@ -156,15 +164,10 @@ static int read_store(struct hx_invocation *inv)
 
 	if (code != HX_EXIT_OK)
 		return code;
-	inv->settings.store_is_default = url == NULL;
-	if (url == NULL)
-		return default_store_url(inv->command->name, inv->settings.store_url);
-	if (strlen(url) >= sizeof(inv->settings.store_url))
-		return hx_report_usage(
-			inv->command->name, "store URL is too long: the limit is %zu bytes",
-			sizeof(inv->settings.store_url) - 1);
-	memcpy(inv->settings.store_url, url, strlen(url) + 1);
-	return add_auth_file(inv, false);
+	if (url != NULL)
+		return set_url(inv, url, false);
+	inv->settings.store_is_default = true;
+	return default_store_url(inv->command->name, inv->settings.store_url);
 }
 
 static int read_scope(struct hx_invocation *inv)
@@ -183,9 +186,9 @@ static int read_scope(struct hx_invocation *inv)
 
 static int refuse_zero(const char *command, const char *source)
 {
-	(void)hx_report_usage(command, "%s must be greater than 0", source);
-	hx_report_hint("'hapax forget KEY' deletes a record");
-	return HX_EXIT_USAGE;
+	return hx_report_misuse(
+		command, "'hapax forget KEY' deletes a record", "%s must be greater than 0",
+		source);
 }
 
 /* source is the origin of text, as the user knows it. */
@@ -202,20 +205,18 @@ static int parse_ttl(const char *command, const char *source, const char *text, 
 	if (text[0] == '-')
 		return hx_report_usage(
 			command, "%s must be greater than 0, not '%s'", source, text);
-	if (hx_duration_parse(hapax_bytes_from_text(text), ret_ms, &err) != HAPAX_OK) {
-		(void)hx_report_usage(command, "%s: %s", source, err.message);
-		hx_report_hint("use a duration such as 100ms, 90s, 5m, 24h, 7d or 1h30m, or "
-			       "'forever'");
-		return HX_EXIT_USAGE;
-	}
+	if (hx_duration_parse(hapax_bytes_from_text(text), ret_ms, &err) != HAPAX_OK)
+		return hx_report_misuse(
+			command,
+			"use a duration such as 100ms, 90s, 5m, 24h, 7d or 1h30m, or "
+			"'forever'",
+			"%s: %s", source, err.message);
 	if (*ret_ms == 0)
 		return refuse_zero(command, source);
-	if (*ret_ms > HX_TTL_MS_MAX) {
-		(void)hx_report_usage(
-			command, "%s: '%s' is too long: the limit is 100 years", source, text);
-		hx_report_hint("use 'forever' for a key that never expires");
-		return HX_EXIT_USAGE;
-	}
+	if (*ret_ms > HX_TTL_MS_MAX)
+		return hx_report_misuse(
+			command, "use 'forever' for a key that never expires",
+			"%s: '%s' is too long: the limit is 100 years", source, text);
 	return HX_EXIT_OK;
 }
 
@@ -273,13 +274,8 @@ static void note_unused(const struct hx_invocation *inv)
 
 int hx_settings_read(struct hx_invocation *inv)
 {
-	const struct hx_option_value *format = hx_options_get(&inv->options, HX_OPTION_OUTPUT);
-	int code;
+	int code = read_store(inv);
 
-	inv->settings = (struct hx_settings){.format = HX_FORMAT_TEXT};
-	if (format != NULL)
-		inv->settings.format = (enum hx_format)format->number;
-	code = read_store(inv);
 	if (code == HX_EXIT_OK)
 		code = read_scope(inv);
 	if (code == HX_EXIT_OK)
@@ -408,18 +404,8 @@ int hx_settings_open_url(
 	struct hx_invocation *inv, const char *url, enum hx_open mode,
 	struct hapax_store **ret_store)
 {
-	struct hx_settings *settings = &inv->settings;
-	int code = HX_EXIT_OK;
+	int code = url != NULL ? set_url(inv, url, true) : HX_EXIT_OK;
 
-	if (url != NULL) {
-		if (strlen(url) >= sizeof(settings->store_url))
-			return hx_report_usage(
-				inv->command->name, "store URL is too long: the limit is %zu bytes",
-				sizeof(settings->store_url) - 1);
-		memcpy(settings->store_url, url, strlen(url) + 1);
-		settings->store_is_default = false;
-		code = add_auth_file(inv, true);
-	}
 	return code == HX_EXIT_OK ? hx_settings_open(inv, mode, ret_store) : code;
 }
 
@@ -437,10 +423,9 @@ void hx_settings_tidy(struct hapax_store *store)
 
 int64_t hx_settings_now_ms(struct hapax_store *store)
 {
-	const struct hapax_clock *clock = hapax_clock_system();
 	struct hapax_stats stats = HAPAX_STATS_INIT;
 
 	if (hapax_store_stats(store, &stats, NULL, NULL, NULL) == HAPAX_OK)
 		return stats.now_ms;
-	return clock->wall_ms(clock->context);
+	return hx_clock_wall_ms();
 }

@@ -37,6 +37,16 @@ extern const struct hx_option hx_common_options[];
 
 enum hx_format { HX_FORMAT_TEXT, HX_FORMAT_JSON };
 
+/* In the order of enum hx_format. */
+extern const char *const hx_formats[];
+
+/* The row of -o, for a command that uses no store; it is read into settings.format as well. */
+/* clang-format off */
+#define HX_OPTION_OUTPUT_ROW \
+	{HX_OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json", \
+	 "output format (default: text)", hx_formats}
+/* clang-format on */
+
 /* PATH_MAX and room for a scheme. */
 enum { HX_STORE_URL_SIZE = 4096 + 16 };
 

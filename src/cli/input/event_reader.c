@@ -7,12 +7,13 @@
 
 #include <assert.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "wire/base64.h"
 #include "wire/date.h"
 #include "wire/json/json_tree.h"
+#include "wire/media_type.h"
 
 /* Enough nodes for the largest text with a usual number of them. */
 static const size_t scratch_max = (size_t)1 << 30;
@@ -105,41 +106,6 @@ static enum hapax_status add_fields(
 	return status;
 }
 
-static int base64_value(unsigned char byte)
-{
-	static const char digits[] =
-		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *found = byte == '\0' ? NULL : strchr(digits, byte);
-
-	return found == NULL ? -1 : (int)(found - digits);
-}
-
-/* Decodes in place. False: not base64. */
-static bool decode_base64(unsigned char *data, size_t *size)
-{
-	size_t used = *size;
-	size_t written = 0;
-	uint32_t bits = 0;
-
-	if (used % 4 != 0)
-		return false;
-	for (int i = 0; i < 2 && used > 0 && data[used - 1] == '='; i++)
-		used--;
-	for (size_t i = 0; i < used; i++) {
-		int value = base64_value(data[i]);
-
-		if (value < 0)
-			return false;
-		bits = bits << 6 | (uint32_t)value;
-		if (i % 4 == 0)
-			continue;
-		/* A byte is complete after 2, 3 and 4 digits. */
-		data[written++] = (unsigned char)(bits >> (6 - 2 * (i % 4)));
-	}
-	*size = written;
-	return used % 4 != 1;
-}
-
 static enum hapax_status set_base64(
 	struct hx_event_reader *reader, const struct hx_json_tree *tree,
 	const struct hx_json_node *node, struct hapax_event *event, struct hapax_error *err)
@@ -153,23 +119,11 @@ static enum hapax_status set_base64(
 			"'data_base64' must be a string, without 'data' next to it");
 	}
 	text = decode(reader, hx_json_node_string(tree, node));
-	if (!decode_base64(data, &text.size))
+	if (!hx_base64_decode(text, data, &text.size))
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "'data_base64' is not valid base64");
 	event->data = hx_bytes(data, text.size);
 	event->data_kind = HAPAX_DATA_BYTES;
 	return HAPAX_OK;
-}
-
-static bool is_json_type(struct hapax_bytes type)
-{
-	const char *text = type.data;
-	const char *semicolon = type.size == 0 ? NULL : memchr(text, ';', type.size);
-	size_t size = semicolon == NULL ? type.size : (size_t)(semicolon - text);
-
-	while (size > 0 && text[size - 1] == ' ')
-		size--;
-	return (size >= 5 && strncasecmp(text + size - 5, "/json", 5) == 0) ||
-		(size >= 5 && strncasecmp(text + size - 5, "+json", 5) == 0);
 }
 
 /* If the content type is not JSON, data is a string that holds the bytes. */
@@ -180,7 +134,7 @@ static void apply_content_type(
 	for (size_t i = 0; i < event->attribute_count; i++) {
 		if (!hx_bytes_equal(event->attributes[i].name, HX_BYTES_LIT("datacontenttype")))
 			continue;
-		if (is_json_type(event->attributes[i].value)) {
+		if (hx_media_type_is_json(event->attributes[i].value)) {
 			event->data_kind = HAPAX_DATA_JSON;
 		} else if (data != NULL && data->token.type == HX_JSON_STRING) {
 			event->data = decode(reader, hx_json_node_string(tree, data));

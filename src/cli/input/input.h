@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <hapax/bytes.h>
+#include <hapax/record.h>
 
 #include "base/buf.h"
 
@@ -50,5 +50,28 @@ enum hx_input_line {
 
 /* The next line without its line end, borrowed until the next call. */
 int hx_input_line(struct hx_input *input, struct hapax_bytes *ret, enum hx_input_line *ret_kind);
+
+/* A result of kind bytes. */
+struct hx_input_result {
+	struct hx_input input;
+	struct hapax_result result;
+};
+
+/*
+ * Read path, or standard input if it is "-", as a result of class result_class. NULL makes a result
+ * of kind none. HX_EXIT_OK, or another code after a message. Close it even after a failure.
+ */
+int hx_input_result_open(
+	struct hx_input_result *file, const char *command, const char *path,
+	enum hapax_result_class result_class);
+
+void hx_input_result_close(struct hx_input_result *file);
+
+/*
+ * The fingerprint of a payload: SHA-256 of the file at path, or of standard input if path is "-", of
+ * any size.
+ */
+int hx_input_fingerprint(
+	const char *command, const char *path, unsigned char out[HAPAX_FINGERPRINT_SIZE]);
 
 #endif

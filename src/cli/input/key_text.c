@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * key_text.c - read keys, prefixes and scopes from a command line.
+ * key_text.c - read keys, prefixes, scopes and headers from a command line.
  */
 #include "cli/input/key_text.h"
 
@@ -10,7 +10,6 @@
 #include "base/bytes.h"
 #include "base/limits.h"
 #include "base/utf8.h"
-#include "cli/frame/exit_code.h"
 #include "cli/frame/report.h"
 
 static int read_text(
@@ -46,12 +45,10 @@ int hx_key_text_scope(
 	if (slash != NULL) {
 		ret_tenant->size = (size_t)(slash - text);
 		*ret_group = hapax_bytes_from_text(slash + 1);
-		if (strchr(slash + 1, '/') != NULL) {
-			(void)hx_report_usage(
-				command, "%s: '%s' has more than one slash", what, text);
-			hx_report_hint("use TENANT/GROUP, or TENANT for TENANT/default");
-			return HX_EXIT_USAGE;
-		}
+		if (strchr(slash + 1, '/') != NULL)
+			return hx_report_misuse(
+				command, "use TENANT/GROUP, or TENANT for TENANT/default",
+				"%s: '%s' has more than one slash", what, text);
 	}
 	(void)snprintf(part, sizeof(part), "%s: the tenant", what);
 	code = read_text(command, part, *ret_tenant, HX_SCOPE_PART_SIZE_MAX);
@@ -59,4 +56,27 @@ int hx_key_text_scope(
 		return code;
 	(void)snprintf(part, sizeof(part), "%s: the group", what);
 	return read_text(command, part, *ret_group, HX_SCOPE_PART_SIZE_MAX);
+}
+
+int hx_key_text_headers(
+	const struct hx_invocation *inv, int id, struct hapax_field *fields, size_t max,
+	size_t *ret_count)
+{
+	const char *texts[HX_OPTION_VALUES_MAX];
+
+	*ret_count = hx_options_all(&inv->options, id, texts, HX_OPTION_VALUES_MAX);
+	if (*ret_count > max)
+		return hx_report_usage(
+			inv->command->name, "too many headers: the limit is %zu", max);
+	for (size_t i = 0; i < *ret_count; i++) {
+		size_t size = strcspn(texts[i], ":");
+		const char *value = texts[i] + size + 1;
+
+		if (size == 0 || texts[i][size] == '\0')
+			return hx_report_usage(
+				inv->command->name, "--header: '%s' is not NAME:VALUE", texts[i]);
+		fields[i].name = hx_bytes(texts[i], size);
+		fields[i].value = hapax_bytes_from_text(value + strspn(value, " "));
+	}
+	return HX_EXIT_OK;
 }

@@ -95,7 +95,6 @@ static void print_json(
 	struct hx_json_write json;
 
 	hx_out_json(&json, &inv->out);
-	hx_json_write_begin(&json, NULL, '{');
 	hx_record_out_name(&json, op->tenant, op->group, op->key);
 	hx_json_write_text(&json, "state", hapax_state_name(state));
 	hx_json_write_text(&json, "next_claim", hapax_outcome_name(story->next));
@@ -108,8 +107,7 @@ static void print_json(
 
 static int explain(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op)
 {
-	static struct hx_cmd_run_folders folders; /* too large for a stack */
-	static struct hx_cmd_run_lock lock;
+	static struct hx_cmd_run_lock lock; /* too large for a stack */
 	static struct hx_story story;
 
 	story = (struct hx_story){
@@ -119,9 +117,8 @@ static int explain(struct hx_invocation *inv, struct hapax_store *store, struct 
 		.now_ms = hx_settings_now_ms(store),
 	};
 	hx_story_tell(&story);
-	hx_cmd_run_folders_find(&folders);
 	hx_cmd_run_lock_init(
-		&lock, &folders,
+		&lock,
 		&(struct hx_cmd_run_lock_key){
 			inv->settings.store_url, op->tenant, op->group, op->key});
 	tell_lock(&story, hx_cmd_run_lock_probe(&lock, story.record));
@@ -134,10 +131,7 @@ static int explain(struct hx_invocation *inv, struct hapax_store *store, struct 
 
 static int run_explain(struct hx_invocation *inv)
 {
-	struct hapax_op op;
-	int code = hx_key_command_init(inv, HAPAX_OP_LOOKUP, &op);
-
-	return code == HX_EXIT_OK ? hx_key_command_run(inv, HX_OPEN_EXISTING, &op, explain) : code;
+	return hx_key_command_look(inv, explain);
 }
 
 static const struct command_exit exits[] = {
@@ -161,8 +155,7 @@ const struct command hx_cmd_explain = {
 		"Changes nothing. For a claim of 'hapax run', also reports whether its process is running\n"
 		"on this host.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
-	.operands_min = 1,
-	.operands_max = 1,
+	.operands = {1, 1},
 	.exits = exits,
 	.examples = examples,
 	.run = run_explain,

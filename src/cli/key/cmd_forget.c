@@ -21,7 +21,6 @@ static void print_json(struct hx_out *out, const struct hapax_op *op)
 	struct hx_json_write json;
 
 	hx_out_json(&json, out);
-	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_text(&json, "outcome", hapax_outcome_name(op->outcome));
 	hx_record_out_name(&json, op->tenant, op->group, op->key);
 	if (op->outcome != HAPAX_OUTCOME_ABSENT)
@@ -31,24 +30,12 @@ static void print_json(struct hx_out *out, const struct hapax_op *op)
 
 static void print_text(struct hx_out *out, const struct hapax_op *op)
 {
-	switch (op->outcome) {
-	case HAPAX_OUTCOME_APPLIED:
+	if (op->outcome == HAPAX_OUTCOME_APPLIED)
 		hx_out_printf(out, "forgotten  was %s\n", hapax_state_name(op->record->state));
-		break;
-	case HAPAX_OUTCOME_ABSENT: hx_out_text(out, "absent\n"); break;
-	case HAPAX_OUTCOME_BUSY:
+	else if (op->outcome == HAPAX_OUTCOME_BUSY)
 		hx_out_printf(out, "busy  is %s\n", hapax_state_name(op->record->state));
-		break;
-	case HAPAX_OUTCOME_NONE:
-	case HAPAX_OUTCOME_ACQUIRED:
-	case HAPAX_OUTCOME_REPLAY:
-	case HAPAX_OUTCOME_IN_PROGRESS:
-	case HAPAX_OUTCOME_MISMATCH:
-	case HAPAX_OUTCOME_PARKED:
-	case HAPAX_OUTCOME_FOUND:
-	case HAPAX_OUTCOME_NOT_MET:
-	case HAPAX_OUTCOME_SKIPPED: break;
-	}
+	else if (op->outcome == HAPAX_OUTCOME_ABSENT)
+		hx_out_text(out, "absent\n");
 }
 
 static int print(struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op)
@@ -77,7 +64,7 @@ static int run_forget(struct hx_invocation *inv)
 	struct hapax_op op;
 	int code = hx_key_command_init(inv, HAPAX_OP_FORGET, &op);
 
-	if (hx_options_get(&inv->options, OPTION_FORCE) != NULL)
+	if (hx_options_has(&inv->options, OPTION_FORCE))
 		op.flags |= HAPAX_OP_FORCE;
 	return code == HX_EXIT_OK ? hx_key_command_run(inv, HX_OPEN_EXISTING, &op, print) : code;
 }
@@ -103,8 +90,7 @@ const struct command hx_cmd_forget = {
 		"Deletes the record of KEY: its next delivery counts as the first. A claimed or parked key\n"
 		"requires --force.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
-	.operands_min = 1,
-	.operands_max = 1,
+	.operands = {1, 1},
 	.options = options,
 	.exits = exits,
 	.examples = examples,

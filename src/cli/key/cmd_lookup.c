@@ -33,26 +33,20 @@ static void print_time(struct hx_out *out, const char *name, int64_t ms, int64_t
 		hx_out_printf(out, "%s (%s ago)\n", time, span);
 }
 
-static void print_bytes(struct hx_out *out, const char *name, struct hapax_bytes bytes)
-{
-	hx_out_field(out, name);
-	hx_out_escaped(out, bytes);
-	hx_out_text(out, "\n");
-}
-
 static void print_result(struct hx_out *out, const struct hapax_result *result)
 {
 	struct hapax_bytes shown = result->body;
 
 	if (result->kind == HAPAX_RESULT_NONE)
 		return;
-	hx_out_field(out, "result");
-	hx_out_printf(
-		out, "%s %s, status %" PRId32 ", %zu bytes\n", hapax_result_kind_name(result->kind),
-		hapax_result_class_name(result->result_class), result->status, result->body.size);
+	hx_out_line(
+		out, "result", "%s %s, status %" PRId32 ", %zu bytes",
+		hapax_result_kind_name(result->kind), hapax_result_class_name(result->result_class),
+		result->status, result->body.size);
 	if (result->omitted_bytes > 0) {
-		hx_out_field(out, "omitted");
-		hx_out_printf(out, "%" PRIu64 " bytes, too large to keep\n", result->omitted_bytes);
+		hx_out_line(
+			out, "omitted", "%" PRIu64 " bytes, too large to keep",
+			result->omitted_bytes);
 	}
 	if (result->body.size == 0)
 		return;
@@ -84,25 +78,22 @@ static void print_ttl(struct hx_out *out, int64_t ttl_ms)
 
 	if (ttl_ms != HAPAX_TTL_FOREVER)
 		hx_duration_format(ttl_ms, text);
-	hx_out_field(out, "ttl");
-	hx_out_printf(out, "%s\n", text);
+	hx_out_line(out, "ttl", "%s", text);
 }
 
 static void print_text(struct hx_out *out, const struct hapax_record *record, int64_t now_ms)
 {
 	char scope[HX_SCOPE_SIZE_MAX];
 
-	print_bytes(out, "key", record->key);
-	print_bytes(out, "scope", hx_record_out_scope(record->tenant, record->group, scope));
+	hx_out_line_escaped(out, "key", record->key);
+	hx_out_line_escaped(
+		out, "scope", hx_record_out_scope(record->tenant, record->group, scope));
 	hx_out_field(out, "state");
 	hx_out_colored(out, hx_record_out_color(record->state), hapax_state_name(record->state));
 	hx_out_text(out, "\n");
-	hx_out_field(out, "origin");
-	hx_out_printf(out, "%s\n", hapax_origin_name(record->origin));
-	hx_out_field(out, "attempt");
-	hx_out_printf(out, "%" PRIu32 "\n", record->attempt);
-	hx_out_field(out, "token");
-	hx_out_printf(out, "%" PRIu64 "\n", record->token);
+	hx_out_line(out, "origin", "%s", hapax_origin_name(record->origin));
+	hx_out_line(out, "attempt", "%" PRIu32, record->attempt);
+	hx_out_line(out, "token", "%" PRIu64, record->token);
 	print_time(out, "first seen", record->first_seen_ms, now_ms);
 	print_time(out, "changed", record->changed_ms, now_ms);
 	if (record->state == HAPAX_STATE_CLAIMED)
@@ -110,14 +101,13 @@ static void print_text(struct hx_out *out, const struct hapax_record *record, in
 	print_time(out, "expires", record->expires_ms, now_ms);
 	print_ttl(out, record->ttl_ms);
 	if (record->state == HAPAX_STATE_CLAIMED || record->state == HAPAX_STATE_PARKED) {
-		hx_out_field(out, "on lapse");
-		hx_out_printf(out, "%s\n", hapax_on_lapse_name(record->on_lapse));
+		hx_out_line(out, "on lapse", "%s", hapax_on_lapse_name(record->on_lapse));
 	}
 	print_fingerprint(out, record);
 	if (record->owner.size > 0)
-		print_bytes(out, "owner", record->owner);
+		hx_out_line_escaped(out, "owner", record->owner);
 	if (record->error.size > 0)
-		print_bytes(out, "error", record->error);
+		hx_out_line_escaped(out, "error", record->error);
 	print_result(out, &record->result);
 }
 
@@ -126,15 +116,12 @@ static void print_json(struct hx_out *out, const struct hapax_op *op)
 	struct hx_json_write json;
 
 	hx_out_json(&json, out);
-	hx_json_write_begin(&json, NULL, '{');
-	if (op->outcome == HAPAX_OUTCOME_FOUND) {
-		hx_record_out_name(&json, op->tenant, op->group, op->key);
+	hx_record_out_name(&json, op->tenant, op->group, op->key);
+	if (op->outcome == HAPAX_OUTCOME_FOUND)
 		hx_record_write_json(
 			&json, op->record, HX_RECORD_JSON_BRIEF | HX_RECORD_JSON_WITH_RESULT);
-	} else {
-		hx_record_out_name(&json, op->tenant, op->group, op->key);
+	else
 		hx_json_write_text(&json, "state", hapax_state_name(HAPAX_STATE_ABSENT));
-	}
 	hx_json_write_end(&json, '}');
 }
 
@@ -157,10 +144,7 @@ static int print(struct hx_invocation *inv, struct hapax_store *store, struct ha
 
 static int run_lookup(struct hx_invocation *inv)
 {
-	struct hapax_op op;
-	int code = hx_key_command_init(inv, HAPAX_OP_LOOKUP, &op);
-
-	return code == HX_EXIT_OK ? hx_key_command_run(inv, HX_OPEN_EXISTING, &op, print) : code;
+	return hx_key_command_look(inv, print);
 }
 
 static const struct command_exit exits[] = {
@@ -181,8 +165,7 @@ const struct command hx_cmd_lookup = {
 	.usage = "KEY [OPTION]...",
 	.description = "Shows the record of KEY. Changes nothing.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
-	.operands_min = 1,
-	.operands_max = 1,
+	.operands = {1, 1},
 	.exits = exits,
 	.examples = examples,
 	.run = run_lookup,

@@ -6,7 +6,7 @@
 
 #include "base/duration.h"
 #include "cli/frame/report.h"
-#include "cli/input/result_file.h"
+#include "cli/input/input.h"
 #include "cli/key/cmd_token.h"
 #include "cli/run/run_lock.h"
 
@@ -26,18 +26,17 @@ static const struct hx_option options[] = {
 
 static bool is_given(const struct hx_invocation *inv, int id)
 {
-	return hx_options_get(&inv->options, id) != NULL;
+	return hx_options_has(&inv->options, id);
 }
 
 static int check_options(const struct hx_invocation *inv)
 {
 	const char *name = inv->command->name;
 
-	if (is_given(inv, OPTION_DONE) == is_given(inv, OPTION_RETRY)) {
-		(void)hx_report_usage(name, "missing option: --done or --retry");
-		hx_report_hint("--done: the work happened; --retry: it did not");
-		return HX_EXIT_USAGE;
-	}
+	if (is_given(inv, OPTION_DONE) == is_given(inv, OPTION_RETRY))
+		return hx_report_misuse(
+			name, "--done: the work happened; --retry: it did not",
+			"missing option: --done or --retry");
 	if (is_given(inv, OPTION_RESULT) && is_given(inv, OPTION_RETRY))
 		return hx_report_usage(name, "--result requires --done");
 	return HX_EXIT_OK;
@@ -46,12 +45,10 @@ static int check_options(const struct hx_invocation *inv)
 /* The key's lock on this host. */
 static struct hx_cmd_run_lock *lock_of(const struct hx_invocation *inv, const struct hapax_op *op)
 {
-	static struct hx_cmd_run_folders folders; /* too large for a stack */
-	static struct hx_cmd_run_lock lock;
+	static struct hx_cmd_run_lock lock; /* too large for a stack */
 
-	hx_cmd_run_folders_find(&folders);
 	hx_cmd_run_lock_init(
-		&lock, &folders,
+		&lock,
 		&(struct hx_cmd_run_lock_key){
 			inv->settings.store_url, op->tenant, op->group, op->key});
 	return &lock;
@@ -119,8 +116,7 @@ static int resolve(
 
 static int run_resolve(struct hx_invocation *inv)
 {
-	const struct hx_option_value *path = hx_options_get(&inv->options, OPTION_RESULT);
-	struct hx_result_file file = {.input = {.file = -1}};
+	struct hx_input_result file = {.input = {.file = -1}};
 	struct hapax_store *store;
 	struct hapax_op op;
 	int code = check_options(inv);
@@ -128,8 +124,8 @@ static int run_resolve(struct hx_invocation *inv)
 	if (code == HX_EXIT_OK)
 		code = hx_key_command_init(inv, HAPAX_OP_LOOKUP, &op);
 	if (code == HX_EXIT_OK)
-		code = hx_result_file_open(
-			&file, inv->command->name, path != NULL ? path->text : NULL,
+		code = hx_input_result_open(
+			&file, inv->command->name, hx_options_text(&inv->options, OPTION_RESULT),
 			HAPAX_RESULT_OK);
 	if (code == HX_EXIT_OK)
 		code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
@@ -137,7 +133,7 @@ static int run_resolve(struct hx_invocation *inv)
 		code = resolve(inv, store, &op, &file.result);
 		hapax_store_close(store);
 	}
-	hx_result_file_close(&file);
+	hx_input_result_close(&file);
 	return code;
 }
 
@@ -167,8 +163,7 @@ const struct command hx_cmd_resolve = {
 		"Failed keys, and claims whose lease has lapsed, can be resolved as well, unless a command\n"
 		"of 'hapax run' with this key is still running on this host.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
-	.operands_min = 1,
-	.operands_max = 1,
+	.operands = {1, 1},
 	.options = options,
 	.exits = exits,
 	.examples = examples,

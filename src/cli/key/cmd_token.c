@@ -19,7 +19,7 @@
 #include "cli/frame/environment.h"
 #include "cli/frame/report.h"
 #include "cli/input/duration_text.h"
-#include "cli/input/result_file.h"
+#include "cli/input/input.h"
 #include "cli/print/record_out.h"
 #include "cli/print/text.h"
 
@@ -33,11 +33,10 @@ static int read_token(const struct hx_invocation *inv, uint64_t *ret)
 	const char *command = inv->command->name;
 	char *end;
 
-	if (text == NULL) {
-		(void)hx_report_usage(command, "missing option --token");
-		hx_report_hint("use the token that 'hapax claim' printed");
-		return HX_EXIT_USAGE;
-	}
+	if (text == NULL)
+		return hx_report_misuse(
+			command, "use the token that 'hapax claim' printed",
+			"missing option --token");
 	errno = 0;
 	*ret = strtoull(text, &end, 10);
 	if (text[0] < '0' || text[0] > '9' || *end != '\0')
@@ -55,7 +54,6 @@ static void print_json(struct hx_out *out, const struct hapax_op *op)
 	bool is_fenced = op->status == HAPAX_ERR_FENCED;
 
 	hx_out_json(&json, out);
-	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_text(
 		&json, "outcome", is_fenced ? "fenced" : hapax_outcome_name(op->outcome));
 	hx_record_out_name(&json, op->tenant, op->group, op->key);
@@ -173,30 +171,25 @@ static enum hapax_op_type type_of(const struct command *command)
 /* An option that the command does not take reads as not given. */
 static int run_token(struct hx_invocation *inv)
 {
-	const struct hx_option_value *lease = hx_options_get(&inv->options, OPTION_LEASE);
-	const struct hx_option_value *path = hx_options_get(&inv->options, OPTION_RESULT);
-	const struct hx_option_value *error = hx_options_get(&inv->options, OPTION_ERROR);
-	bool is_definitive = hx_options_get(&inv->options, OPTION_DEFINITIVE) != NULL;
-	struct hx_result_file file = {.input = {.file = -1}};
-	const char *name = inv->command->name;
+	bool is_definitive = hx_options_has(&inv->options, OPTION_DEFINITIVE);
+	struct hx_input_result file = {.input = {.file = -1}};
 	struct hapax_op op;
 	int code = hx_key_command_init(inv, type_of(inv->command), &op);
 
 	if (code == HX_EXIT_OK)
 		code = read_token(inv, &op.token);
-	if (code == HX_EXIT_OK && lease != NULL)
-		code = hx_duration_text_read(
-			name, "--lease", lease->text, HX_LEASE_MS_MAX, &op.lease_ms);
+	if (code == HX_EXIT_OK)
+		code = hx_duration_text_read(inv, OPTION_LEASE, HX_LEASE_MS_MAX, &op.lease_ms);
 	if (code == HX_EXIT_OK && op.type == HAPAX_OP_COMPLETE) {
 		op.result = &file.result;
-		code = hx_result_file_open(
-			&file, name, path != NULL ? path->text : NULL,
+		code = hx_input_result_open(
+			&file, inv->command->name, hx_options_text(&inv->options, OPTION_RESULT),
 			is_definitive ? HAPAX_RESULT_DEFINITIVE : HAPAX_RESULT_OK);
 	}
-	op.error = hapax_bytes_from_text(error != NULL ? error->text : NULL);
+	op.error = hapax_bytes_from_text(hx_options_text(&inv->options, OPTION_ERROR));
 	if (code == HX_EXIT_OK)
 		code = hx_key_command_run(inv, HX_OPEN_EXISTING, &op, hx_cmd_token_answer);
-	hx_result_file_close(&file);
+	hx_input_result_close(&file);
 	return code;
 }
 
@@ -233,8 +226,7 @@ const struct command hx_cmd_renew = {
 		"Restarts the lease of a claim, or claims a parked key again. A fenced holder has lost the\n"
 		"key and must stop the work: its result is not stored.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
-	.operands_min = 1,
-	.operands_max = 1,
+	.operands = {1, 1},
 	.options = renew_options,
 	.exits = renew_exits,
 	.examples = renew_examples,
@@ -273,8 +265,7 @@ const struct command hx_cmd_complete = {
 		"result. It is safe to repeat; the first stored result stays. A claim whose lease has\n"
 		"lapsed can be completed until another claim takes over.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
-	.operands_min = 1,
-	.operands_max = 1,
+	.operands = {1, 1},
 	.options = complete_options,
 	.exits = complete_exits,
 	.examples = complete_examples,
@@ -308,8 +299,7 @@ const struct command hx_cmd_release = {
 		"Ends a claim without success. The number of attempts and the error are stored for the\n"
 		"TTL of the key, and the next claim runs. hapax never repeats work by itself.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
-	.operands_min = 1,
-	.operands_max = 1,
+	.operands = {1, 1},
 	.options = release_options,
 	.exits = release_exits,
 	.examples = release_examples,
@@ -344,8 +334,7 @@ const struct command hx_cmd_park = {
 		"arrived. Every later claim gets 'parked' until 'hapax resolve' decides. 'hapax keys\n"
 		"--state parked' lists parked keys.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
-	.operands_min = 1,
-	.operands_max = 1,
+	.operands = {1, 1},
 	.options = park_options,
 	.exits = park_exits,
 	.examples = park_examples,

@@ -16,21 +16,14 @@
 #include "cli/frame/report.h"
 #include "cli/print/text.h"
 
-enum {
-	OPTION_REPAIR = 1,
-	OPTION_ACCEPT_LOSS,
-	OPTION_OUTPUT,
-};
-
-static const char *const formats[] = {"text", "json", NULL};
+enum { OPTION_REPAIR = 1, OPTION_ACCEPT_LOSS };
 
 static const struct hx_option options[] = {
 	{OPTION_REPAIR, "repair", 0, HX_OPTION_FLAG, NULL,
 	 "build a new store from what can be read", NULL},
 	{OPTION_ACCEPT_LOSS, "accept-loss", 0, HX_OPTION_FLAG, NULL,
 	 "with --repair: accept that lost keys may run again", NULL},
-	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json",
-	 "output format (default: text)", formats},
+	HX_OPTION_OUTPUT_ROW,
 	{.name = NULL},
 };
 
@@ -145,28 +138,22 @@ static void print_summary(
 		out, status == HAPAX_OK ? HX_COLOR_GREEN : HX_COLOR_RED, verdict_of(status, fsck));
 	hx_text_bytes(fsck->bytes, text);
 	hx_out_printf(out, "\n");
-	hx_out_field(out, "segments");
-	hx_out_printf(out, "%" PRIu64 ", %s\n", fsck->segments, text);
-	hx_out_field(out, "records");
-	hx_out_printf(
-		out, "%" PRIu64 " versions, %" PRIu64 " removals\n", fsck->records, fsck->removals);
-	hx_out_field(out, "last token");
-	hx_out_printf(out, "%" PRIu64 "\n", fsck->token);
+	hx_out_line(out, "segments", "%" PRIu64 ", %s", fsck->segments, text);
+	hx_out_line(
+		out, "records", "%" PRIu64 " versions, %" PRIu64 " removals", fsck->records,
+		fsck->removals);
+	hx_out_line(out, "last token", "%" PRIu64, fsck->token);
 	hx_out_field(out, "closed");
 	hx_out_text(out, fsck->is_closed ? "cleanly\n" : "no: the next open recovers\n");
 	if (fsck->damaged_path[0] == '\0')
 		return;
-	hx_out_field(out, "salvaged");
-	hx_out_printf(out, "%" PRIu64 " keys\n", fsck->salvaged);
+	hx_out_line(out, "salvaged", "%" PRIu64 " keys", fsck->salvaged);
 	if (fsck->unread > 0) {
-		hx_out_field(out, "left out");
-		hx_out_printf(
-			out, "%" PRIu64 " segments, unreadable or of another store\n",
+		hx_out_line(
+			out, "left out", "%" PRIu64 " segments, unreadable or of another store",
 			fsck->unread);
 	}
-	hx_out_field(out, "damaged one");
-	hx_out_escaped(out, hapax_bytes_from_text(fsck->damaged_path));
-	hx_out_text(out, "\n");
+	hx_out_line_escaped(out, "damaged one", hapax_bytes_from_text(fsck->damaged_path));
 }
 
 static int report_end(
@@ -189,27 +176,24 @@ static int report_end(
 
 static int check_options(const struct hx_invocation *inv, bool *ret_repair)
 {
-	bool repair = hx_options_get(&inv->options, OPTION_REPAIR) != NULL;
-	bool accept = hx_options_get(&inv->options, OPTION_ACCEPT_LOSS) != NULL;
+	bool repair = hx_options_has(&inv->options, OPTION_REPAIR);
+	bool accept = hx_options_has(&inv->options, OPTION_ACCEPT_LOSS);
 
 	*ret_repair = repair;
 	if (repair == accept)
 		return HX_EXIT_OK;
-	(void)hx_report_usage(
-		inv->command->name,
+	return hx_report_misuse(
+		inv->command->name, "use '--repair --accept-loss' together; nothing changed",
 		repair ? "--repair requires --accept-loss: keys that cannot be read are "
 			 "lost"
 		       : "--accept-loss requires --repair");
-	hx_report_hint("use '--repair --accept-loss' together; nothing changed");
-	return HX_EXIT_USAGE;
 }
 
 static int run_fsck(struct hx_invocation *inv)
 {
-	const struct hx_option_value *output = hx_options_get(&inv->options, OPTION_OUTPUT);
 	const char *path = inv->options.operands[0];
 	struct checker checker = {
-		.out = &inv->out, .as_json = output != NULL && output->number == 1};
+		.out = &inv->out, .as_json = inv->settings.format == HX_FORMAT_JSON};
 	struct hapax_fsck fsck = HAPAX_FSCK_INIT;
 	struct hapax_error err = {.status = HAPAX_OK};
 	enum hapax_status status;
@@ -221,13 +205,12 @@ static int run_fsck(struct hx_invocation *inv)
 	if (strncmp(path, "file:", strlen("file:")) == 0)
 		path += strlen("file:");
 	hx_progress_init(&checker.progress);
-	hx_out_json(&checker.json, &inv->out);
 	fsck.flags = repair ? (unsigned)HAPAX_FSCK_REPAIR_ACCEPT_LOSS : 0;
 	fsck.problem = print_problem;
 	fsck.progress = show_progress;
 	fsck.context = &checker;
 	if (checker.as_json) {
-		hx_json_write_begin(&checker.json, NULL, '{');
+		hx_out_json(&checker.json, &inv->out);
 		hx_json_write_begin(&checker.json, "problems", '[');
 	}
 	status = hapax_fsck(path, &fsck, &err);
@@ -267,8 +250,7 @@ const struct command hx_cmd_fsck = {
 		"--repair --accept-loss builds a new store from everything that can be read and replaces\n"
 		"DIR with it; the damaged store stays as DIR.damaged-N. Keys that cannot be read are lost:\n"
 		"their work may run again. New tokens start 2^40 above the last one.\n",
-	.operands_min = 1,
-	.operands_max = 1,
+	.operands = {1, 1},
 	.options = options,
 	.exits = exits,
 	.examples = examples,

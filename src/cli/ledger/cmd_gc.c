@@ -14,7 +14,7 @@
 #include "wire/json/json_write.h"
 #include "cli/frame/progress.h"
 #include "cli/frame/report.h"
-#include "cli/run/run_lock_gc.h"
+#include "cli/run/run_lock.h"
 
 struct total {
 	uint64_t looked;
@@ -56,14 +56,10 @@ static int sweep_all(struct hx_invocation *inv, struct hapax_store *store, struc
 
 static void print_text(struct hx_out *out, const struct total *total)
 {
-	hx_out_field(out, "removed");
-	hx_out_printf(out, "%" PRIu64 "\n", total->removed);
-	hx_out_field(out, "lapsed");
-	hx_out_printf(out, "%" PRIu64 "\n", total->lapsed);
-	hx_out_field(out, "remaining");
-	hx_out_printf(out, "%" PRIu64 "\n", total->remaining);
-	hx_out_field(out, "locks");
-	hx_out_printf(out, "%" PRIu64 "\n", total->locks);
+	hx_out_line(out, "removed", "%" PRIu64, total->removed);
+	hx_out_line(out, "lapsed", "%" PRIu64, total->lapsed);
+	hx_out_line(out, "remaining", "%" PRIu64, total->remaining);
+	hx_out_line(out, "locks", "%" PRIu64, total->locks);
 }
 
 static void print_json(struct hx_out *out, const struct total *total)
@@ -71,7 +67,6 @@ static void print_json(struct hx_out *out, const struct total *total)
 	struct hx_json_write json;
 
 	hx_out_json(&json, out);
-	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_unsigned(&json, "removed", total->removed);
 	hx_json_write_unsigned(&json, "lapsed", total->lapsed);
 	hx_json_write_unsigned(&json, "remaining", total->remaining);
@@ -83,7 +78,6 @@ static void print_json(struct hx_out *out, const struct total *total)
 
 static int run_gc(struct hx_invocation *inv)
 {
-	static struct hx_cmd_run_folders folders; /* too large for a stack */
 	struct total total = {.looked = 0};
 	struct hapax_store *store;
 	int code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
@@ -93,10 +87,8 @@ static int run_gc(struct hx_invocation *inv)
 	hx_interrupt_watch();
 	code = sweep_all(inv, store, &total);
 	/* After the sweep: a claim that it settled needs no lock file. */
-	if (code == HX_EXIT_OK) {
-		hx_cmd_run_folders_find(&folders);
-		total.locks = hx_cmd_run_lock_gc(&folders, store, inv->settings.store_url);
-	}
+	if (code == HX_EXIT_OK)
+		total.locks = hx_cmd_run_lock_gc(store, inv->settings.store_url);
 	/* Removed records stay removed, even if a signal stopped the sweep. */
 	if (code == HX_EXIT_OK || code > HX_EXIT_SIGNAL) {
 		if (inv->settings.format == HX_FORMAT_JSON)

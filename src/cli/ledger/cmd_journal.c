@@ -11,28 +11,17 @@
 
 #include "base/duration.h"
 #include "base/macros.h"
-#include "cli/print/columns.h"
-#include "cli/frame/command.h"
+#include "cli/ledger/key_listing.h"
 #include "cli/frame/interrupt.h"
 #include "wire/json/json_write.h"
 #include "cli/frame/progress.h"
 #include "cli/print/record_out.h"
 #include "cli/frame/report.h"
 
-enum {
-	PAGE_ROWS = 1000,
-	JOURNALS_MAX = 256,
-};
+enum { JOURNALS_MAX = 256 };
 
 /* The journal issues tokens above this; outage.h keeps them apart. */
 #define JOURNAL_TOKEN (UINT64_C(1) << 52)
-
-struct listing {
-	struct hx_invocation *inv;
-	struct hx_columns table;
-	int64_t now_ms;
-	uint64_t count;
-};
 
 static const char *claim_of(const struct hapax_record *record)
 {
@@ -45,73 +34,38 @@ static const struct hx_column list_columns[] = {
 	{"KEY", false}, {"SCOPE", false}, {"STATE", false}, {"CLAIM", false}, {"AGE", true},
 };
 
-static int list_each(const struct hapax_record *record, void *context)
+static void add_cells(struct hx_key_listing *listing, const struct hapax_record *record)
 {
-	struct listing *listing = context;
-	struct hx_columns *table = &listing->table;
-	char scope[HX_SCOPE_SIZE_MAX];
 	char span[HX_DURATION_TEXT_SIZE];
-	struct hx_json_write json;
 
-	listing->count++;
-	if (listing->inv->settings.format == HX_FORMAT_JSON) {
-		hx_out_json(&json, &listing->inv->out);
-		hx_json_write_begin(&json, NULL, '{');
-		hx_record_out_name(&json, record->tenant, record->group, record->key);
-		hx_record_write_json(&json, record, HX_RECORD_JSON_BRIEF);
-		hx_json_write_text(&json, "claim", claim_of(record));
-		hx_json_write_end(&json, '}');
-	} else {
-		hx_columns_bytes(table, record->key);
-		hx_columns_bytes(table, hx_record_out_scope(record->tenant, record->group, scope));
-		hx_columns_text(
-			table, hx_record_out_color(record->state), hapax_state_name(record->state));
-		hx_columns_text(table, HX_COLOR_NONE, claim_of(record));
-		hx_duration_span(listing->now_ms - record->first_seen_ms, span);
-		hx_columns_text(table, HX_COLOR_NONE, span);
-	}
-	return hx_interrupt_signal() != 0 || listing->inv->out.os_errno != 0;
+	hx_columns_text(&listing->table, HX_COLOR_NONE, claim_of(record));
+	hx_duration_span(listing->now_ms - record->first_seen_ms, span);
+	hx_columns_text(&listing->table, HX_COLOR_NONE, span);
 }
 
-static int list_pages(struct listing *listing, struct hapax_store *journal)
+static void add_members(struct hx_json_write *json, const struct hapax_record *record)
 {
-	struct hx_invocation *inv = listing->inv;
+	hx_json_write_text(json, "claim", claim_of(record));
+}
+
+static int run_list(struct hx_invocation *inv)
+{
+	struct hx_key_listing listing = {
+		.inv = inv,
+		.columns = list_columns,
+		.column_count = HX_COUNT(list_columns),
+		.add_cells = add_cells,
+		.add_members = add_members,
+		.count_max = UINT64_MAX,
+	};
 	struct hapax_scan scan = HAPAX_SCAN_INIT;
-	struct hapax_cursor cursor = {.size = 0};
-	struct hapax_error err;
-
-	scan.count_max = PAGE_ROWS;
-	do {
-		if (hapax_store_scan(journal, &scan, &cursor, list_each, listing, &err) != HAPAX_OK)
-			return hx_report_error(inv->command->name, &err);
-		if (inv->settings.format == HX_FORMAT_TEXT &&
-		    hx_columns_print(&listing->table, &inv->out) != HAPAX_OK) {
-			hx_report(inv->command->name, "not enough memory");
-			return HX_EXIT_OS;
-		}
-		if (hx_interrupt_signal() != 0)
-			return HX_EXIT_SIGNAL + hx_interrupt_signal();
-	} while (!cursor.done && inv->out.os_errno == 0);
-	return HX_EXIT_OK;
-}
-
-static int run_list(struct hx_invocation *inv, char **urls, size_t count)
-{
-	struct listing listing = {.inv = inv};
 	struct hapax_store *journal = NULL;
-	int code = hx_settings_open_url(inv, urls[0], HX_OPEN_EXISTING, &journal);
+	int code = hx_settings_open_url(inv, inv->options.operands[0], HX_OPEN_EXISTING, &journal);
 
-	(void)count;
 	if (code != HX_EXIT_OK)
 		return code;
-	hx_interrupt_watch();
-	listing.now_ms = hx_settings_now_ms(journal);
-	hx_columns_init(&listing.table, list_columns, HX_COUNT(list_columns));
-	code = list_pages(&listing, journal);
-	hx_out_flush(&inv->out);
-	if (code == HX_EXIT_OK && inv->settings.format == HX_FORMAT_TEXT)
-		hx_report_line("%" PRIu64 " key%s", listing.count, listing.count == 1 ? "" : "s");
-	hx_columns_done(&listing.table);
+	scan.count_max = HX_KEY_LISTING_PAGE_ROWS;
+	code = hx_key_listing_print(&listing, journal, &scan);
 	hapax_store_close(journal);
 	return code;
 }
@@ -165,7 +119,6 @@ static void print_json(
 	struct hx_json_write json;
 
 	hx_out_json(&json, &work->inv->out);
-	hx_json_write_begin(&json, NULL, '{');
 	hx_record_out_name(&json, record->tenant, record->group, record->key);
 	hx_json_write_text(&json, "became", hapax_reconciled_name(verdict));
 	hx_json_write_text(&json, "journal", work->journal);
@@ -177,19 +130,17 @@ static void reconcile_each(
 {
 	struct reconciling *work = context;
 	struct hx_columns *table = &work->table;
-	char scope[HX_SCOPE_SIZE_MAX];
 
 	if (work->inv->settings.format == HX_FORMAT_JSON) {
 		print_json(work, record, verdict);
 	} else {
-		hx_columns_bytes(table, record->key);
-		hx_columns_bytes(table, hx_record_out_scope(record->tenant, record->group, scope));
+		hx_key_listing_add_name(table, record);
 		hx_columns_text(table, color_of(verdict), hapax_reconciled_name(verdict));
 		hx_columns_text(table, HX_COLOR_NONE, work->journal);
 	}
 	work->has_any = true;
 	work->count++;
-	if (++work->rows == PAGE_ROWS)
+	if (++work->rows == HX_KEY_LISTING_PAGE_ROWS)
 		print_rows(work);
 	hx_progress_bar(&work->progress, "records", work->count, work->total);
 }
@@ -215,10 +166,8 @@ static int reconcile_one(
 	print_rows(work);
 	if (status != HAPAX_OK)
 		return hx_report_error(inv->command->name, &err);
-	if (work->status != HAPAX_OK) {
-		hx_report(inv->command->name, "not enough memory");
-		return HX_EXIT_OS;
-	}
+	if (work->status != HAPAX_OK)
+		return hx_report_no_memory(inv->command->name);
 	return HX_EXIT_OK;
 }
 
@@ -233,7 +182,7 @@ static void print_counts(const struct hapax_reconcile *reconcile)
 		reconcile->counts[HAPAX_RECONCILED_LATER]);
 }
 
-static int run_reconcile(struct hx_invocation *inv, char **urls, size_t count)
+static int run_reconcile(struct hx_invocation *inv)
 {
 	struct reconciling work = {.inv = inv};
 	struct hapax_reconcile reconcile = HAPAX_RECONCILE_INIT;
@@ -247,8 +196,8 @@ static int run_reconcile(struct hx_invocation *inv, char **urls, size_t count)
 	reconcile.each = reconcile_each;
 	reconcile.context = &work;
 	hx_columns_init(&work.table, reconcile_columns, HX_COUNT(reconcile_columns));
-	for (size_t i = 0; i < count && code == HX_EXIT_OK; i++) {
-		work.journal = urls[i];
+	for (size_t i = 0; i < inv->options.operand_count && code == HX_EXIT_OK; i++) {
+		work.journal = inv->options.operands[i];
 		code = reconcile_one(&work, store, &reconcile);
 		if (code == HX_EXIT_OK && hx_interrupt_signal() != 0)
 			code = HX_EXIT_SIGNAL + hx_interrupt_signal();
@@ -282,8 +231,7 @@ static const struct command_action actions[] = {
 	 .description =
 		 "Lists the keys that ran while the store was unavailable and that have not been\n"
 		 "reconciled. JOURNAL is the URL in the setting store.journal of the daemon.\n",
-	 .operands_min = 1,
-	 .operands_max = 1,
+	 .operands = {1, 1},
 	 .exits = list_exits,
 	 .run = run_list},
 	{.name = "reconcile",
@@ -294,8 +242,7 @@ static const struct command_action actions[] = {
 		 "each key: kept, ran twice, ran with a different payload, failed, or left for later.\n"
 		 "It is safe to repeat. A daemon reconciles its own journal when the store is\n"
 		 "available again; use this for daemons that did not return.\n",
-	 .operands_min = 1,
-	 .operands_max = JOURNALS_MAX,
+	 .operands = {1, JOURNALS_MAX},
 	 .exits = reconcile_exits,
 	 .run = run_reconcile},
 	{.name = NULL},

@@ -20,6 +20,7 @@
 #include "cli/print/record_out.h"
 #include "cli/frame/report.h"
 #include "cli/print/text.h"
+#include "wire/record/stats_json.h"
 
 #define HOUR_MS INT64_C(3600000)
 enum { HOURS = 24 };
@@ -135,32 +136,6 @@ static void format_hit_rate(const uint64_t *counts, char out[HX_TEXT_SIZE])
 		(void)snprintf(out, HX_TEXT_SIZE, "%.1f%%", 100 * duplicate / (first + duplicate));
 }
 
-static void write_decisions(struct hx_json_write *json, struct hx_out *out, const uint64_t *counts)
-{
-	double first = (double)counts[HAPAX_DECISION_ACQUIRED];
-	double duplicate = (double)counts[HAPAX_DECISION_REPLAY];
-
-	hx_json_write_begin(json, "decisions", '{');
-	for (int d = 0; d < HAPAX_DECISION_COUNT; d++)
-		hx_json_write_unsigned(
-			json, hapax_decision_name((enum hapax_decision)d), counts[d]);
-	hx_json_write_end(json, '}');
-	if (first + duplicate == 0) {
-		hx_json_write_null(json, "hit_rate");
-	} else {
-		hx_json_write_name(json, "hit_rate");
-		hx_out_printf(out, "%.4f", duplicate / (first + duplicate));
-	}
-}
-
-static void write_limit(struct hx_json_write *json, const char *name, uint64_t limit)
-{
-	if (limit == 0)
-		hx_json_write_null(json, name);
-	else
-		hx_json_write_unsigned(json, name, limit);
-}
-
 static void print_json(
 	struct hx_out *out, const char *url, const struct hapax_stats *stats,
 	const struct row *rows, size_t count)
@@ -168,30 +143,14 @@ static void print_json(
 	struct hx_json_write json;
 
 	hx_out_json(&json, out);
-	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_any(&json, "store", hapax_bytes_from_text(url));
-	hx_json_write_time(&json, "now", stats->now_ms);
-	hx_json_write_signed(&json, "skew_ms", stats->skew_ms);
-	hx_json_write_unsigned(&json, "keys", stats->keys);
-	hx_json_write_begin(&json, "states", '{');
-	hx_json_write_unsigned(&json, "claimed", stats->claimed);
-	hx_json_write_unsigned(&json, "done", stats->done);
-	hx_json_write_unsigned(&json, "failed", stats->failed);
-	hx_json_write_unsigned(&json, "parked", stats->parked);
-	hx_json_write_end(&json, '}');
-	hx_json_write_unsigned(&json, "expired", stats->expired);
-	hx_json_write_unsigned(&json, "evicted", stats->evicted);
-	hx_json_write_unsigned(&json, "tidy_failures", stats->tidy_failures);
-	hx_json_write_unsigned(&json, "bytes", stats->bytes);
-	write_limit(&json, "bytes_max", stats->bytes_max);
-	write_limit(&json, "keys_max", stats->keys_max);
-	hx_json_write_unsigned(&json, "token", stats->token);
-	write_decisions(&json, out, stats->counts);
+	hx_stats_json_write(&json, stats, 0);
+	hx_stats_json_write_decisions(&json, stats->counts);
 	hx_json_write_begin(&json, "last_24h", '[');
 	for (size_t i = 0; i < count; i++) {
 		hx_json_write_begin(&json, NULL, '{');
 		hx_json_write_any(&json, "scope", hx_bytes(rows[i].scope, rows[i].scope_size));
-		write_decisions(&json, out, rows[i].counts);
+		hx_stats_json_write_decisions(&json, rows[i].counts);
 		hx_json_write_end(&json, '}');
 	}
 	hx_json_write_end(&json, ']');
@@ -220,28 +179,21 @@ static void print_totals(struct hx_out *out, const char *url, const struct hapax
 {
 	char text[HX_TEXT_SIZE];
 
-	hx_out_field(out, "store");
-	hx_out_escaped(out, hapax_bytes_from_text(url));
-	hx_out_text(out, "\n");
-	hx_out_field(out, "keys");
-	hx_out_printf(
-		out,
+	hx_out_line_escaped(out, "store", hapax_bytes_from_text(url));
+	hx_out_line(
+		out, "keys",
 		"%" PRIu64 "  (claimed %" PRIu64 ", done %" PRIu64 ", failed %" PRIu64
-		", parked %" PRIu64 ")\n",
+		", parked %" PRIu64 ")",
 		stats->keys, stats->claimed, stats->done, stats->failed, stats->parked);
-	hx_out_field(out, "expired");
-	hx_out_printf(out, "%" PRIu64 " known, not yet removed\n", stats->expired);
+	hx_out_line(out, "expired", "%" PRIu64 " known, not yet removed", stats->expired);
 	hx_text_bytes(stats->bytes, text);
-	hx_out_field(out, "size");
-	hx_out_printf(out, "%s\n", text);
+	hx_out_line(out, "size", "%s", text);
 	print_limits(out, stats);
 	format_hit_rate(stats->counts, text);
-	hx_out_field(out, "hit rate");
-	hx_out_printf(
-		out, "%s  (%" PRIu64 " first, %" PRIu64 " duplicate)\n", text,
+	hx_out_line(
+		out, "hit rate", "%s  (%" PRIu64 " first, %" PRIu64 " duplicate)", text,
 		stats->counts[HAPAX_DECISION_ACQUIRED], stats->counts[HAPAX_DECISION_REPLAY]);
-	hx_out_field(out, "last token");
-	hx_out_printf(out, "%" PRIu64 "\n", stats->token);
+	hx_out_line(out, "last token", "%" PRIu64, stats->token);
 }
 
 static const struct hx_column columns[] = {
@@ -299,8 +251,7 @@ static int print(
 	}
 	if (status == HAPAX_OK)
 		return HX_EXIT_OK;
-	hx_report(inv->command->name, "not enough memory");
-	return HX_EXIT_OS;
+	return hx_report_no_memory(inv->command->name);
 }
 
 static int run_stats(struct hx_invocation *inv)
@@ -320,8 +271,7 @@ static int run_stats(struct hx_invocation *inv)
 	if (status != HAPAX_OK) {
 		code = hx_report_error(inv->command->name, &err);
 	} else if (collector.status != HAPAX_OK) {
-		hx_report(inv->command->name, "not enough memory");
-		code = HX_EXIT_OS;
+		code = hx_report_no_memory(inv->command->name);
 	} else {
 		code = print(inv, store, &stats, &collector);
 	}

@@ -76,13 +76,11 @@ static void files_text(struct hx_out *out, const struct hapax_files *files)
 	hx_out_printf(
 		out, "%" PRIu64 " of the log, %s; %" PRIu64 " by expiry, %s\n", files->log_segments,
 		log, files->class_segments, classes);
-	hx_out_field(out, "live");
-	hx_out_printf(out, "%s, %u %% of the files\n", live, live_percent(files));
-	hx_out_field(out, "next LSN");
-	hx_out_printf(
-		out, "%" PRIu64 ", all below %" PRIu64 " synced\n", files->lsn, files->durable_lsn);
-	hx_out_field(out, "clock owes");
-	hx_out_printf(out, "%" PRId64 " ms\n", files->owed_ms);
+	hx_out_line(out, "live", "%s, %u %% of the files", live, live_percent(files));
+	hx_out_line(
+		out, "next LSN", "%" PRIu64 ", all below %" PRIu64 " synced", files->lsn,
+		files->durable_lsn);
+	hx_out_line(out, "clock owes", "%" PRId64 " ms", files->owed_ms);
 	hx_out_field(out, "state");
 	hx_out_text(
 		out,
@@ -99,7 +97,6 @@ static void info_json(
 	char guarantee[GUARANTEE_SIZE];
 
 	hx_out_json(&json, out);
-	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_text(&json, "store", hapax_store_url(store));
 	hx_json_write_text(&json, "kind", hapax_store_name(store));
 	hx_json_write_begin(&json, "capabilities", '[');
@@ -130,48 +127,39 @@ static void info_text(
 	char guarantee[GUARANTEE_SIZE];
 	bool is_first = true;
 
-	hx_out_field(out, "store");
-	hx_out_escaped(out, hapax_bytes_from_text(hapax_store_url(store)));
-	hx_out_text(out, "\n");
-	hx_out_field(out, "kind");
-	hx_out_printf(out, "%s\n", hapax_store_name(store));
+	hx_out_line_escaped(out, "store", hapax_bytes_from_text(hapax_store_url(store)));
+	hx_out_line(out, "kind", "%s", hapax_store_name(store));
 	hapax_store_guarantee(store, guarantee, sizeof(guarantee));
-	hx_out_field(out, "guarantee");
-	hx_out_printf(out, "%s\n", guarantee);
+	hx_out_line(out, "guarantee", "%s", guarantee);
 	for (size_t i = 0; i < CAPABILITIES; i++) {
 		if (!(hapax_store_capabilities(store) & capabilities[i].capability) ||
 		    capabilities[i].capability == HAPAX_STORE_DURABLE)
 			continue;
-		hx_out_field(out, is_first ? "promises" : "");
-		hx_out_printf(out, "%s\n", capabilities[i].meaning);
+		hx_out_line(out, is_first ? "promises" : "", "%s", capabilities[i].meaning);
 		is_first = false;
 	}
-	hx_out_field(out, "keys");
-	hx_out_printf(
-		out,
+	hx_out_line(
+		out, "keys",
 		"%" PRIu64 " (%" PRIu64 " claimed, %" PRIu64 " done, %" PRIu64 " failed, %" PRIu64
-		" parked)\n",
+		" parked)",
 		stats->keys, stats->claimed, stats->done, stats->failed, stats->parked);
 	hx_text_bytes(stats->bytes, text);
-	hx_out_field(out, "size");
-	hx_out_printf(out, "%s\n", text);
-	hx_out_field(out, "last token");
-	hx_out_printf(out, "%" PRIu64 "\n", stats->token);
+	hx_out_line(out, "size", "%s", text);
+	hx_out_line(out, "last token", "%" PRIu64, stats->token);
 	hx_text_time(stats->now_ms, text);
-	hx_out_field(out, "clock");
-	hx_out_printf(out, "%s (%+" PRId64 " ms)\n", text, stats->skew_ms);
+	hx_out_line(out, "clock", "%s (%+" PRId64 " ms)", text, stats->skew_ms);
 	files_text(out, files);
 }
 
-static int run_info(struct hx_invocation *inv, char **operands, size_t count)
+static int run_info(struct hx_invocation *inv)
 {
 	struct hapax_stats stats = HAPAX_STATS_INIT;
 	struct hapax_files files = HAPAX_FILES_INIT;
 	struct hapax_store *store = NULL;
 	struct hapax_error err;
 	enum hapax_status status;
-	int code =
-		hx_settings_open_url(inv, count > 0 ? operands[0] : NULL, HX_OPEN_EXISTING, &store);
+	int code = hx_settings_open_url(
+		inv, hx_options_operand(&inv->options, 0), HX_OPEN_EXISTING, &store);
 
 	if (code != HX_EXIT_OK)
 		return code;
@@ -206,14 +194,11 @@ static void print_copy(struct hx_invocation *inv, const struct hapax_copy *copy)
 	struct hx_json_write json;
 
 	if (inv->settings.format == HX_FORMAT_TEXT) {
-		hx_out_field(&inv->out, "records");
-		hx_out_printf(&inv->out, "%" PRIu64 "\n", copy->records);
-		hx_out_field(&inv->out, "last token");
-		hx_out_printf(&inv->out, "%" PRIu64 "\n", copy->token);
+		hx_out_line(&inv->out, "records", "%" PRIu64, copy->records);
+		hx_out_line(&inv->out, "last token", "%" PRIu64, copy->token);
 		return;
 	}
 	hx_out_json(&json, &inv->out);
-	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_unsigned(&json, "records", copy->records);
 	hx_json_write_unsigned(&json, "bytes", copy->bytes);
 	hx_json_write_unsigned(&json, "token", copy->token);
@@ -249,13 +234,13 @@ static int copy_records(
 	return hx_report_error(inv->command->name, &err);
 }
 
-static int run_copy(struct hx_invocation *inv, char **operands, size_t count)
+static int run_copy(struct hx_invocation *inv)
 {
 	struct hapax_store *source = NULL;
 	struct hapax_store *target = NULL;
+	char **operands = inv->options.operands;
 	int code;
 
-	(void)count;
 	if (strcmp(operands[0], operands[1]) == 0)
 		return hx_report_usage(
 			inv->command->name, "source and target must be different stores");
@@ -271,14 +256,14 @@ static int run_copy(struct hx_invocation *inv, char **operands, size_t count)
 
 /* ------------------------------------------------------------------ restored */
 
-static int run_restored(struct hx_invocation *inv, char **operands, size_t count)
+static int run_restored(struct hx_invocation *inv)
 {
 	struct hapax_store *store = NULL;
 	struct hx_json_write json;
 	struct hapax_error err;
 	uint64_t token = 0;
-	int code =
-		hx_settings_open_url(inv, count > 0 ? operands[0] : NULL, HX_OPEN_EXISTING, &store);
+	int code = hx_settings_open_url(
+		inv, hx_options_operand(&inv->options, 0), HX_OPEN_EXISTING, &store);
 
 	if (code != HX_EXIT_OK)
 		return code;
@@ -286,12 +271,10 @@ static int run_restored(struct hx_invocation *inv, char **operands, size_t count
 		code = hx_report_error(inv->command->name, &err);
 	} else if (inv->settings.format == HX_FORMAT_JSON) {
 		hx_out_json(&json, &inv->out);
-		hx_json_write_begin(&json, NULL, '{');
 		hx_json_write_unsigned(&json, "token", token);
 		hx_json_write_end(&json, '}');
 	} else {
-		hx_out_field(&inv->out, "last token");
-		hx_out_printf(&inv->out, "%" PRIu64 "\n", token);
+		hx_out_line(&inv->out, "last token", "%" PRIu64, token);
 	}
 	hapax_store_close(store);
 	return code;
@@ -299,18 +282,18 @@ static int run_restored(struct hx_invocation *inv, char **operands, size_t count
 
 /* ------------------------------------------------------------------ migrate */
 
-static int run_migrate(struct hx_invocation *inv, char **operands, size_t count)
+static int run_migrate(struct hx_invocation *inv)
 {
-	const char *url = count > 0 ? operands[0] : inv->settings.store_url;
+	const char *named = hx_options_operand(&inv->options, 0);
 	struct hapax_migration migration = {0, 0};
 	struct hx_json_write json;
 	struct hapax_error err;
 
-	if (hapax_store_migrate(url, &migration, &err) != HAPAX_OK)
+	if (hapax_store_migrate(
+		    named != NULL ? named : inv->settings.store_url, &migration, &err) != HAPAX_OK)
 		return hx_report_error(inv->command->name, &err);
 	if (inv->settings.format == HX_FORMAT_JSON) {
 		hx_out_json(&json, &inv->out);
-		hx_json_write_begin(&json, NULL, '{');
 		hx_json_write_signed(&json, "from", migration.from);
 		hx_json_write_signed(&json, "to", migration.to);
 		hx_json_write_end(&json, '}');
@@ -354,7 +337,7 @@ static const struct command_action actions[] = {
 		 "Shows what kind of store it is, what it guarantees and how much it holds. For a\n"
 		 "file: store, also its segments, how much of them is live, its marks and how it was\n"
 		 "closed. A damaged store does not open: see 'hapax help fsck'.\n",
-	 .operands_max = 1,
+	 .operands = {0, 1},
 	 .exits = done_exits,
 	 .run = run_info},
 	{.name = "copy",
@@ -367,8 +350,7 @@ static const struct command_action actions[] = {
 		 "\n"
 		 "If a store is a daemon, its API token is read from --auth-file, or from the file in\n"
 		 "its URL: http://HOST:8099?auth_file=FILE.\n",
-	 .operands_min = 2,
-	 .operands_max = 2,
+	 .operands = {2, 2},
 	 .exits = copy_exits,
 	 .run = run_copy},
 	{.name = "migrate",
@@ -378,7 +360,7 @@ static const struct command_action actions[] = {
 		 "Creates the tables in a PostgreSQL database, or updates them, in one transaction.\n"
 		 "Opening a store never changes a database. Run this as the role that must own the\n"
 		 "tables.\n",
-	 .operands_max = 1,
+	 .operands = {0, 1},
 	 .exits = done_exits,
 	 .run = run_migrate},
 	{.name = "restored",
@@ -387,7 +369,7 @@ static const struct command_action actions[] = {
 	 .description =
 		 "Raises the tokens of a store by 2^40. A restored backup does not know the tokens\n"
 		 "that were issued after it was made: without this step, they would be issued again.\n",
-	 .operands_max = 1,
+	 .operands = {0, 1},
 	 .exits = done_exits,
 	 .run = run_restored},
 	{.name = NULL},

@@ -15,7 +15,6 @@
 #include "cli/frame/report.h"
 #include "cli/print/text.h"
 
-static const char *const formats[] = {"text", "json", NULL};
 static const char *const presets[] = {"debezium", "events", NULL};
 static const char *const found_by[] = {"id", "ordering_key", "subject", NULL};
 
@@ -65,45 +64,13 @@ static const struct hx_option options[] = {
 	 "audit, rebuild: rows that must have events", NULL},
 	{HX_OUTBOX_BY, "by", 0, HX_OPTION_CHOICE, "id|ordering_key|subject",
 	 "audit: what the first column holds (default: id)", found_by},
-	{HX_OUTBOX_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json",
-	 "output format (default: text)", formats},
+	HX_OPTION_OUTPUT_ROW,
 	{.name = NULL},
 };
 
-const char *hx_outbox_text(const struct hx_invocation *inv, enum hx_outbox_option option)
-{
-	const struct hx_option_value *value = hx_options_get(&inv->options, (int)option);
-
-	return value == NULL ? NULL : value->text;
-}
-
-int hx_outbox_duration(
-	const struct hx_invocation *inv, enum hx_outbox_option option, int64_t *ret_ms)
-{
-	const char *text = hx_outbox_text(inv, option);
-	struct hapax_error err;
-
-	*ret_ms = 0;
-	if (text == NULL)
-		return HX_EXIT_OK;
-	if (hx_duration_parse(hapax_bytes_from_text(text), ret_ms, &err) != HAPAX_OK)
-		return hx_report_usage(inv->command->name, "'%s': %s", text, err.message);
-	if (*ret_ms <= 0)
-		return hx_report_usage(
-			inv->command->name, "duration '%s' must be greater than 0", text);
-	return HX_EXIT_OK;
-}
-
-bool hx_outbox_is_json(const struct hx_invocation *inv)
-{
-	const struct hx_option_value *value = hx_options_get(&inv->options, HX_OUTBOX_OUTPUT);
-
-	return value != NULL && value->number == 1;
-}
-
 const char *hx_outbox_url(const struct hx_invocation *inv)
 {
-	const char *url = hx_outbox_text(inv, HX_OUTBOX_DB);
+	const char *url = hx_options_text(&inv->options, HX_OUTBOX_DB);
 
 	if (url == NULL)
 		url = hx_environment("HAPAX_DB");
@@ -134,7 +101,6 @@ static void status_json(struct hx_out *out, const struct hapax_outbox_status *st
 	struct hx_json_write json;
 
 	hx_out_json(&json, out);
-	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_unsigned(&json, "pending", status->pending);
 	hx_json_write_unsigned(&json, "retrying", status->retrying);
 	hx_json_write_unsigned(&json, "waiting", status->waiting);
@@ -166,31 +132,27 @@ static void status_text(struct hx_out *out, const struct hapax_outbox_status *st
 			out, ", of %" PRIu64 " ordering key%s; %" PRIu64 " wait behind them",
 			status->parked_keys, status->parked_keys == 1 ? "" : "s", status->waiting);
 	hx_out_text(out, "\n");
-	hx_out_field(out, "sent");
-	hx_out_printf(out, "%" PRIu64 "\n", status->sent);
-	hx_out_field(out, "relays");
-	hx_out_printf(
-		out, "%" PRIu64 ", holding %" PRIu64 " of 64 partitions\n", status->relays,
+	hx_out_line(out, "sent", "%" PRIu64, status->sent);
+	hx_out_line(
+		out, "relays", "%" PRIu64 ", holding %" PRIu64 " of 64 partitions", status->relays,
 		status->partitions);
 }
 
-static int run_status(struct hx_invocation *inv, char **operands, size_t count)
+static int run_status(struct hx_invocation *inv)
 {
 	struct hapax_outbox_status status = HAPAX_OUTBOX_STATUS_INIT;
 	struct hapax_outbox *outbox = NULL;
 	struct hapax_error err;
 	int code;
 
-	(void)operands;
-	(void)count;
-	if (hx_options_get(&inv->options, HX_OUTBOX_PARKED) != NULL)
+	if (hx_options_has(&inv->options, HX_OUTBOX_PARKED))
 		return hx_outbox_parked(inv);
 	code = hx_outbox_open(inv, &outbox);
 	if (code != HX_EXIT_OK)
 		return code;
 	if (hapax_outbox_status(outbox, &status, &err) != HAPAX_OK)
 		code = hx_report_error(inv->command->name, &err);
-	else if (hx_outbox_is_json(inv))
+	else if (inv->settings.format == HX_FORMAT_JSON)
 		status_json(&inv->out, &status);
 	else
 		status_text(&inv->out, &status);
@@ -266,7 +228,7 @@ static const struct command_action actions[] = {
 	 .description =
 		 "Adds one event. Its payload is FILE or standard input, at most 16 MiB. Applications\n"
 		 "add their events in the transaction of the change instead.\n",
-	 .operands_max = 1,
+	 .operands = {0, 1},
 	 .exits = add_exits,
 	 .run = hx_outbox_add},
 	{.name = "status",
@@ -303,7 +265,7 @@ static const struct command_action actions[] = {
 	 .description =
 		 "Makes parked events pending again, with all their attempts, and the events that\n"
 		 "waited for them.\n",
-	 .operands_max = SIZE_MAX,
+	 .operands = {0, SIZE_MAX},
 	 .exits = event_exits,
 	 .run = hx_outbox_retry},
 	{.name = "park",
@@ -313,8 +275,7 @@ static const struct command_action actions[] = {
 		 "Holds events back that have not been published, and the later events with their\n"
 		 "ordering keys, until 'hapax outbox retry'. An event that a relay is publishing at\n"
 		 "this moment may still be published.\n",
-	 .operands_min = 1,
-	 .operands_max = SIZE_MAX,
+	 .operands = {1, SIZE_MAX},
 	 .exits = event_exits,
 	 .run = hx_outbox_park},
 	{.name = "purge",

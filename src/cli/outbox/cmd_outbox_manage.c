@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_outbox_manage.c - hapax outbox retry, park, purge, audit and rebuild.
+ * cmd_outbox_manage.c - hapax outbox init, add, retry, park, purge, audit and rebuild.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -9,22 +9,203 @@
 #include <string.h>
 
 #include "wire/json/json_write.h"
+#include "base/macros.h"
+#include "cli/input/duration_text.h"
+#include "cli/input/input.h"
+#include "cli/input/key_text.h"
 #include "cli/outbox/cmd_outbox.h"
 #include "cli/frame/progress.h"
 #include "cli/frame/report.h"
 
 enum { PURGE_MS_DEFAULT = 7 * 24 * 3600 * 1000 };
 
+/* ------------------------------------------------------------------ init */
+
+/* Read one --column FIELD=NAME. */
+static int set_column(
+	const struct hx_invocation *inv, struct hapax_outbox_table *table, const char *text)
+{
+	const struct {
+		const char *name;
+		const char **column;
+	} fields[] = {
+		{"id", &table->id},
+		{"topic", &table->topic},
+		{"key", &table->ordering_key},
+		{"type", &table->type},
+		{"payload", &table->payload},
+		{"status", &table->status},
+		{"pending", &table->pending},
+		{"processed", &table->processed},
+		{"prefix", &table->topic_prefix},
+	};
+	const char *equals = strchr(text, '=');
+
+	for (size_t i = 0; equals != NULL && i < HX_COUNT(fields); i++) {
+		if (strlen(fields[i].name) != (size_t)(equals - text) ||
+		    memcmp(fields[i].name, text, (size_t)(equals - text)) != 0)
+			continue;
+		/* An empty name means that there is no such column; a prefix may be empty. */
+		*fields[i].column = equals[1] == '\0' ? NULL : equals + 1;
+		return HX_EXIT_OK;
+	}
+	return hx_report_misuse(
+		inv->command->name,
+		"FIELD is id, topic, key, type, payload or status; or use "
+		"prefix=TEXT, pending=WORD or processed=WORD",
+		"--column: '%s' is not FIELD=NAME", text);
+}
+
+static int adopt(struct hx_invocation *inv, uint64_t *ret_count)
+{
+	const struct hapax_outbox_table presets[] = {
+		HAPAX_OUTBOX_TABLE_DEBEZIUM, HAPAX_OUTBOX_TABLE_EVENTS};
+	const struct hx_option_value *preset = hx_options_get(&inv->options, HX_OUTBOX_PRESET);
+	struct hapax_outbox_table table;
+	struct hapax_outbox *outbox = NULL;
+	struct hapax_error err;
+	int code;
+
+	table = presets[preset->number];
+	if (hx_options_text(&inv->options, HX_OUTBOX_TABLE) != NULL)
+		table.table = hx_options_text(&inv->options, HX_OUTBOX_TABLE);
+	for (size_t i = 0; i < inv->options.count; i++) {
+		const struct hx_option_value *value = &inv->options.values[i];
+
+		if (value->option->id != HX_OUTBOX_COLUMN)
+			continue;
+		code = set_column(inv, &table, value->text);
+		if (code != HX_EXIT_OK)
+			return code;
+	}
+	code = hx_outbox_open(inv, &outbox);
+	if (code != HX_EXIT_OK)
+		return code;
+	if (hapax_outbox_adopt(
+		    outbox, &table, hx_options_has(&inv->options, HX_OUTBOX_EXISTING), ret_count,
+		    &err) != HAPAX_OK)
+		code = hx_report_error(inv->command->name, &err);
+	hapax_outbox_close(outbox);
+	return code;
+}
+
+int hx_outbox_init(struct hx_invocation *inv)
+{
+	const char *url = hx_outbox_url(inv);
+	struct hapax_migration migration;
+	struct hapax_error err;
+	struct hx_json_write json;
+	uint64_t taken = 0;
+	int code = HX_EXIT_OK;
+
+	if (url == NULL)
+		return HX_EXIT_USAGE;
+	if (!hx_options_has(&inv->options, HX_OUTBOX_PRESET) &&
+	    (hx_options_has(&inv->options, HX_OUTBOX_TABLE) ||
+	     hx_options_has(&inv->options, HX_OUTBOX_COLUMN) ||
+	     hx_options_has(&inv->options, HX_OUTBOX_EXISTING)))
+		return hx_report_misuse(
+			inv->command->name,
+			"--table, --column and --existing require --preset debezium or "
+			"--preset events",
+			"missing option --preset");
+	if (hapax_outbox_init(url, &migration, &err) != HAPAX_OK)
+		return hx_report_error(inv->command->name, &err);
+	if (hx_options_has(&inv->options, HX_OUTBOX_PRESET))
+		code = adopt(inv, &taken);
+	if (code != HX_EXIT_OK)
+		return code;
+	if (inv->settings.format == HX_FORMAT_JSON) {
+		hx_out_json(&json, &inv->out);
+		hx_json_write_signed(&json, "from", migration.from);
+		hx_json_write_signed(&json, "to", migration.to);
+		hx_json_write_unsigned(&json, "taken", taken);
+		hx_json_write_end(&json, '}');
+		return HX_EXIT_OK;
+	}
+	hx_out_printf(
+		&inv->out, "the outbox table %s: version %" PRId64 "\n",
+		migration.from == migration.to ? "is up to date"
+			: migration.from == 0  ? "was created"
+					       : "was updated",
+		migration.to);
+	if (taken > 0)
+		hx_out_printf(&inv->out, "%" PRIu64 " existing rows became events\n", taken);
+	return HX_EXIT_OK;
+}
+
+/* ------------------------------------------------------------------ add */
+
+static int add(struct hx_invocation *inv, const struct hapax_outbox_event *event)
+{
+	char id[HAPAX_OUTBOX_ID_SIZE];
+	struct hapax_outbox *outbox = NULL;
+	struct hapax_error err;
+	struct hx_json_write json;
+	int code = hx_outbox_open(inv, &outbox);
+
+	if (code != HX_EXIT_OK)
+		return code;
+	if (hapax_outbox_add(outbox, event, id, &err) != HAPAX_OK) {
+		code = hx_report_error(inv->command->name, &err);
+	} else if (inv->settings.format == HX_FORMAT_JSON) {
+		hx_out_json(&json, &inv->out);
+		hx_json_write_text(&json, "id", id);
+		hx_json_write_end(&json, '}');
+	} else {
+		hx_out_printf(&inv->out, "%s\n", id);
+	}
+	hapax_outbox_close(outbox);
+	return code;
+}
+
+int hx_outbox_add(struct hx_invocation *inv)
+{
+	struct hapax_outbox_event event = HAPAX_OUTBOX_EVENT_INIT;
+	struct hapax_field headers[HAPAX_OUTBOX_HEADERS_MAX];
+	const char *content_type = hx_options_text(&inv->options, HX_OUTBOX_CONTENT_TYPE);
+	struct hx_input input;
+	int code;
+
+	if (hx_outbox_url(inv) == NULL)
+		return HX_EXIT_USAGE;
+	event.topic = hapax_bytes_from_text(hx_options_text(&inv->options, HX_OUTBOX_TOPIC));
+	if (event.topic.size == 0)
+		return hx_report_misuse(
+			inv->command->name, "use --topic NAME for the destination of the event",
+			"missing option --topic");
+	event.ordering_key = hapax_bytes_from_text(hx_options_text(&inv->options, HX_OUTBOX_KEY));
+	event.id = hapax_bytes_from_text(hx_options_text(&inv->options, HX_OUTBOX_ID));
+	event.type = hapax_bytes_from_text(hx_options_text(&inv->options, HX_OUTBOX_TYPE));
+	event.source = hapax_bytes_from_text(hx_options_text(&inv->options, HX_OUTBOX_SOURCE));
+	event.subject = hapax_bytes_from_text(hx_options_text(&inv->options, HX_OUTBOX_SUBJECT));
+	event.content_type =
+		hapax_bytes_from_text(content_type == NULL ? "application/json" : content_type);
+	event.headers = headers;
+	code = hx_key_text_headers(
+		inv, HX_OUTBOX_HEADER, headers, HAPAX_OUTBOX_HEADERS_MAX, &event.header_count);
+	if (code != HX_EXIT_OK)
+		return code;
+	code = hx_input_open(&input, inv->command->name, hx_options_operand(&inv->options, 0));
+	if (code == HX_EXIT_OK)
+		code = hx_input_all(&input, &event.payload);
+	if (code == HX_EXIT_OK)
+		code = add(inv, &event);
+	hx_input_close(&input);
+	return code;
+}
+
+/* ------------------------------------------------------------------ retry, park, purge */
+
 static void print_count(struct hx_invocation *inv, const char *name, uint64_t count)
 {
 	struct hx_json_write json;
 
-	if (!hx_outbox_is_json(inv)) {
+	if (inv->settings.format == HX_FORMAT_TEXT) {
 		hx_out_printf(&inv->out, "%s %" PRIu64 "\n", name, count);
 		return;
 	}
 	hx_out_json(&json, &inv->out);
-	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_unsigned(&json, name, count);
 	hx_json_write_end(&json, '}');
 }
@@ -61,60 +242,54 @@ static enum hapax_status retry_id(
 	return hapax_outbox_retry(outbox, id, NULL, count, err);
 }
 
+/* Those of an ordering key; NULL: all. */
 static enum hapax_status retry_key(
 	struct hapax_outbox *outbox, const char *key, uint64_t *count, struct hapax_error *err)
 {
 	return hapax_outbox_retry(outbox, NULL, key, count, err);
 }
 
-static enum hapax_status retry_all(
-	struct hapax_outbox *outbox, const char *nothing, uint64_t *count, struct hapax_error *err)
+int hx_outbox_retry(struct hx_invocation *inv)
 {
-	(void)nothing;
-	return hapax_outbox_retry(outbox, NULL, NULL, count, err);
-}
-
-int hx_outbox_retry(struct hx_invocation *inv, char **operands, size_t count)
-{
-	const char *key = hx_outbox_text(inv, HX_OUTBOX_KEY);
-	bool is_all = hx_options_get(&inv->options, HX_OUTBOX_ALL) != NULL;
+	const char *key = hx_options_text(&inv->options, HX_OUTBOX_KEY);
+	size_t count = inv->options.operand_count;
+	bool is_all = hx_options_has(&inv->options, HX_OUTBOX_ALL);
 
 	if ((count > 0) + (key != NULL) + is_all > 1)
 		return hx_report_usage(
 			inv->command->name,
 			"give IDs, --ordering-key or --all, not several of them");
 	if (count > 0)
-		return for_each(inv, "retried", (const char *const *)operands, count, retry_id);
-	if (!is_all && (key == NULL || key[0] == '\0')) {
-		(void)hx_report_usage(inv->command->name, "missing argument ID");
-		hx_report_hint("give IDs, --ordering-key TEXT or --all");
-		return HX_EXIT_USAGE;
-	}
-	return for_each(inv, "retried", &key, 1, is_all ? retry_all : retry_key);
+		return for_each(
+			inv, "retried", (const char *const *)inv->options.operands, count,
+			retry_id);
+	if (!is_all && (key == NULL || key[0] == '\0'))
+		return hx_report_misuse(
+			inv->command->name, "give IDs, --ordering-key TEXT or --all",
+			"missing argument ID");
+	return for_each(inv, "retried", &key, 1, retry_key);
 }
 
-int hx_outbox_park(struct hx_invocation *inv, char **operands, size_t count)
+int hx_outbox_park(struct hx_invocation *inv)
 {
-	return for_each(inv, "parked", (const char *const *)operands, count, hapax_outbox_park);
+	return for_each(
+		inv, "parked", (const char *const *)inv->options.operands,
+		inv->options.operand_count, hapax_outbox_park);
 }
 
-int hx_outbox_purge(struct hx_invocation *inv, char **operands, size_t count)
+int hx_outbox_purge(struct hx_invocation *inv)
 {
 	struct hapax_outbox *outbox = NULL;
 	struct hapax_error err;
 	struct hx_progress progress;
 	uint64_t purged = 0, step = 1;
-	int64_t age_ms = 0;
-	int code = hx_outbox_duration(inv, HX_OUTBOX_OLDER, &age_ms);
+	int64_t age_ms = PURGE_MS_DEFAULT;
+	int code = hx_duration_text_read(inv, HX_OUTBOX_OLDER, INT64_MAX, &age_ms);
 
-	(void)operands;
-	(void)count;
 	if (code == HX_EXIT_OK)
 		code = hx_outbox_open(inv, &outbox);
 	if (code != HX_EXIT_OK)
 		return code;
-	if (age_ms == 0)
-		age_ms = PURGE_MS_DEFAULT;
 	hx_progress_init(&progress);
 	while (code == HX_EXIT_OK && step > 0) {
 		step = 0;
@@ -162,9 +337,8 @@ static int list_row(void *context, const struct hapax_field *fields, size_t coun
 	struct listing *listing = context;
 	struct hx_out *out = &listing->inv->out;
 
-	if (hx_outbox_is_json(listing->inv)) {
+	if (listing->inv->settings.format == HX_FORMAT_JSON) {
 		hx_out_json(&listing->json, out);
-		hx_json_write_begin(&listing->json, NULL, '{');
 		for (size_t i = 0; i < count; i++) {
 			char name[32];
 
@@ -249,13 +423,12 @@ static void print_missing(struct audit *audit, struct hapax_bytes value)
 
 	audit->missing++;
 	hx_progress_done(&audit->progress);
-	if (!hx_outbox_is_json(audit->inv)) {
+	if (audit->inv->settings.format == HX_FORMAT_TEXT) {
 		hx_out_escaped(&audit->inv->out, value);
 		hx_out_text(&audit->inv->out, "\n");
 		return;
 	}
 	hx_out_json(&json, &audit->inv->out);
-	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_any(&json, audit->by, value);
 	hx_json_write_end(&json, '}');
 }
@@ -320,14 +493,14 @@ static int rebuild_row(void *context, const struct hapax_field *fields, size_t c
 static int run_query(struct audit *audit, hapax_outbox_row_fn *row)
 {
 	struct hx_invocation *inv = audit->inv;
-	const char *sql = hx_outbox_text(inv, HX_OUTBOX_QUERY);
+	const char *sql = hx_options_text(&inv->options, HX_OUTBOX_QUERY);
 	struct hapax_error err;
 
-	if (sql == NULL) {
-		(void)hx_report_usage(inv->command->name, "missing option --query");
-		hx_report_hint("use --query 'SELECT ...' for the rows that must have events");
-		return HX_EXIT_USAGE;
-	}
+	if (sql == NULL)
+		return hx_report_misuse(
+			inv->command->name,
+			"use --query 'SELECT ...' for the rows that must have events",
+			"missing option --query");
 	hx_progress_init(&audit->progress);
 	audit->code = hx_outbox_open(inv, &audit->outbox);
 	if (audit->code == HX_EXIT_OK &&
@@ -338,13 +511,11 @@ static int run_query(struct audit *audit, hapax_outbox_row_fn *row)
 	return audit->code;
 }
 
-int hx_outbox_audit(struct hx_invocation *inv, char **operands, size_t count)
+int hx_outbox_audit(struct hx_invocation *inv)
 {
-	struct audit audit = {.inv = inv, .by = hx_outbox_text(inv, HX_OUTBOX_BY)};
+	struct audit audit = {.inv = inv, .by = hx_options_text(&inv->options, HX_OUTBOX_BY)};
 	int code;
 
-	(void)operands;
-	(void)count;
 	if (audit.by == NULL)
 		audit.by = "id";
 	code = run_query(&audit, audit_row);
@@ -356,13 +527,11 @@ int hx_outbox_audit(struct hx_invocation *inv, char **operands, size_t count)
 	return audit.missing > 0 ? HX_EXIT_NO : HX_EXIT_OK;
 }
 
-int hx_outbox_rebuild(struct hx_invocation *inv, char **operands, size_t count)
+int hx_outbox_rebuild(struct hx_invocation *inv)
 {
 	struct audit audit = {.inv = inv, .by = "id"};
 	int code = run_query(&audit, rebuild_row);
 
-	(void)operands;
-	(void)count;
 	if (code == HX_EXIT_OK || audit.rebuilt > 0)
 		print_count(inv, "rebuilt", audit.rebuilt);
 	return code;

@@ -7,6 +7,7 @@
 
 #include "base/owner.h"
 #include "cli/frame/interrupt.h"
+#include "cli/input/duration_text.h"
 #include "wire/json/json_write.h"
 #include "cli/outbox/cmd_outbox.h"
 #include "cli/frame/report.h"
@@ -41,29 +42,25 @@ static int on_stop(void *context)
 
 static int read_options(const struct hx_invocation *inv, struct hapax_relay_options *options)
 {
-	const struct hx_option_value *batch = hx_options_get(&inv->options, HX_OUTBOX_BATCH);
-	const struct hx_option_value *attempts = hx_options_get(&inv->options, HX_OUTBOX_ATTEMPTS);
-	int code = hx_outbox_duration(inv, HX_OUTBOX_LEASE, &options->lease_ms);
+	int64_t batch = hx_options_number(&inv->options, HX_OUTBOX_BATCH);
+	int64_t attempts = hx_options_number(&inv->options, HX_OUTBOX_ATTEMPTS);
+	int code = hx_duration_text_read(inv, HX_OUTBOX_LEASE, INT64_MAX, &options->lease_ms);
 
 	if (code == HX_EXIT_OK)
-		code = hx_outbox_duration(inv, HX_OUTBOX_BACKOFF, &options->retry_ms);
+		code = hx_duration_text_read(inv, HX_OUTBOX_BACKOFF, INT64_MAX, &options->retry_ms);
 	if (code != HX_EXIT_OK)
 		return code;
-	options->sink = hx_outbox_text(inv, HX_OUTBOX_TO);
-	if (options->sink == NULL) {
-		(void)hx_report_usage(inv->command->name, "missing option --to");
-		hx_report_hint("use amqp://HOST/VHOST, kafka://HOST, redis://HOST or "
-			       "http://HOST/PATH");
-		return HX_EXIT_USAGE;
-	}
-	if (batch != NULL)
-		options->batch_max =
-			batch->number > UINT32_MAX ? UINT32_MAX : (unsigned)batch->number;
-	if (attempts != NULL)
-		options->attempts_max =
-			attempts->number > UINT32_MAX ? UINT32_MAX : (unsigned)attempts->number;
-	options->source = hx_outbox_text(inv, HX_OUTBOX_SOURCE);
-	options->is_finite = hx_options_get(&inv->options, HX_OUTBOX_UNTIL_EMPTY) != NULL;
+	options->sink = hx_options_text(&inv->options, HX_OUTBOX_TO);
+	if (options->sink == NULL)
+		return hx_report_misuse(
+			inv->command->name,
+			"use amqp://HOST/VHOST, kafka://HOST, redis://HOST or "
+			"http://HOST/PATH",
+			"missing option --to");
+	options->batch_max = batch > UINT32_MAX ? UINT32_MAX : (unsigned)batch;
+	options->attempts_max = attempts > UINT32_MAX ? UINT32_MAX : (unsigned)attempts;
+	options->source = hx_options_text(&inv->options, HX_OUTBOX_SOURCE);
+	options->is_finite = hx_options_has(&inv->options, HX_OUTBOX_UNTIL_EMPTY);
 	options->report = on_report;
 	options->stop = on_stop;
 	return HX_EXIT_OK;
@@ -75,7 +72,7 @@ static void print_stats(struct hx_invocation *inv, struct hapax_relay *relay)
 	struct hx_json_write json;
 
 	hapax_relay_stats(relay, &stats);
-	if (!hx_outbox_is_json(inv)) {
+	if (inv->settings.format == HX_FORMAT_TEXT) {
 		hx_out_printf(
 			&inv->out,
 			"published %" PRIu64 ", failed attempts %" PRIu64 ", parked %" PRIu64 "\n",
@@ -83,7 +80,6 @@ static void print_stats(struct hx_invocation *inv, struct hapax_relay *relay)
 		return;
 	}
 	hx_out_json(&json, &inv->out);
-	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_unsigned(&json, "published", stats.published);
 	hx_json_write_unsigned(&json, "retried", stats.retried);
 	hx_json_write_unsigned(&json, "parked", stats.parked);
@@ -93,7 +89,7 @@ static void print_stats(struct hx_invocation *inv, struct hapax_relay *relay)
 	hx_json_write_end(&json, '}');
 }
 
-int hx_outbox_relay(struct hx_invocation *inv, char **operands, size_t count)
+int hx_outbox_relay(struct hx_invocation *inv)
 {
 	struct hapax_relay_options options = HAPAX_RELAY_OPTIONS_INIT;
 	char owner[HX_OWNER_SIZE_MAX + 1];
@@ -102,8 +98,6 @@ int hx_outbox_relay(struct hx_invocation *inv, char **operands, size_t count)
 	struct hapax_error err;
 	int code;
 
-	(void)operands;
-	(void)count;
 	if (url == NULL)
 		return HX_EXIT_USAGE;
 	code = read_options(inv, &options);

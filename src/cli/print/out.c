@@ -54,6 +54,7 @@ static void write_json(void *out, const void *data, size_t size)
 void hx_out_json(struct hx_json_write *json, struct hx_out *out)
 {
 	hx_json_write_init_sink(json, write_json, out);
+	hx_json_write_begin(json, NULL, '{');
 }
 
 void hx_out_text(struct hx_out *out, const char *text)
@@ -61,15 +62,19 @@ void hx_out_text(struct hx_out *out, const char *text)
 	hx_out_write(out, text, strlen(text));
 }
 
+__attribute__((format(printf, 2, 0))) static void print(
+	struct hx_out *out, const char *format, va_list arguments)
+{
+	if (out->os_errno == 0 && vfprintf(out->file, format, arguments) < 0)
+		note_failure(out);
+}
+
 void hx_out_printf(struct hx_out *out, const char *format, ...)
 {
 	va_list arguments;
 
-	if (out->os_errno != 0)
-		return;
 	va_start(arguments, format);
-	if (vfprintf(out->file, format, arguments) < 0)
-		note_failure(out);
+	print(out, format, arguments);
 	va_end(arguments);
 }
 
@@ -108,6 +113,24 @@ void hx_out_spaces(struct hx_out *out, size_t count)
 void hx_out_field(struct hx_out *out, const char *name)
 {
 	hx_out_printf(out, "%-13s", name);
+}
+
+void hx_out_line(struct hx_out *out, const char *name, const char *format, ...)
+{
+	va_list arguments;
+
+	hx_out_field(out, name);
+	va_start(arguments, format);
+	print(out, format, arguments);
+	va_end(arguments);
+	hx_out_text(out, "\n");
+}
+
+void hx_out_line_escaped(struct hx_out *out, const char *name, struct hapax_bytes value)
+{
+	hx_out_field(out, name);
+	hx_out_escaped(out, value);
+	hx_out_text(out, "\n");
 }
 
 void hx_out_flush(struct hx_out *out)

@@ -44,11 +44,16 @@ void hx_out_colored(struct hx_out *out, enum hx_color color, const char *text);
 
 void hx_out_spaces(struct hx_out *out, size_t count);
 
-/* Begin JSON documents on out, one a line. Their failures are out's. */
+/* Begin a document on out: an object, on a line of its own. Its failures are out's. */
 void hx_out_json(struct hx_json_write *json, struct hx_out *out);
 
 /* Write a field's name, padded to the column of the values. */
 void hx_out_field(struct hx_out *out, const char *name);
+
+/* The same with its value, as a line. */
+__attribute__((format(printf, 3, 4))) void hx_out_line(
+	struct hx_out *out, const char *name, const char *format, ...);
+void hx_out_line_escaped(struct hx_out *out, const char *name, struct hapax_bytes value);
 
 /* Write the buffer, before a message on standard error. */
 void hx_out_flush(struct hx_out *out);

@@ -10,11 +10,9 @@
 #include "cli/frame/report.h"
 #include "cli/run/run_child.h"
 #include "cli/run/run_claim.h"
-#include "cli/run/run_end.h"
 #include "cli/run/run_ledger.h"
 #include "cli/run/run_lock.h"
 #include "cli/run/run_plan.h"
-#include "cli/run/run_replay.h"
 #include "cli/run/run_report.h"
 #include "cli/run/run_signal.h"
 
@@ -49,7 +47,6 @@ static const struct hx_option options[] = {
 static struct {
 	struct hx_cmd_run_plan plan;
 	struct hx_cmd_run_ledger ledger;
-	struct hx_cmd_run_folders folders;
 	struct hx_cmd_run_lock lock;
 	struct hx_cmd_run_child child;
 	struct hx_cmd_run_report report;
@@ -90,7 +87,7 @@ static int tell_not_started(const struct hx_cmd_run_report *report)
 /* Start the command, if the claim is still ours by then. */
 static enum hapax_status start(struct hx_cmd_run_ledger *ledger, struct hapax_error *err)
 {
-	const struct hx_cmd_run_folders *folders = &run_state.folders;
+	const struct hx_cmd_run_folders *folders = &run_state.lock.folders;
 	enum hapax_status status;
 
 	if (run_state.lock.file >= 0)
@@ -128,10 +125,10 @@ static int execute(struct hx_cmd_run_report *report)
 	hx_cmd_run_child_init(child, &run_state.ledger);
 	if (start(&run_state.ledger, &report->err) == HAPAX_OK) {
 		hx_cmd_run_child_run(child);
-		hx_cmd_run_end_store(report, child);
+		hx_cmd_run_report_store(report, child);
 		let_go(report);
 		signal = hx_cmd_run_child_flush(child);
-		code = signal == 0 ? hx_cmd_run_end_tell(report, child) : HX_EXIT_SIGNAL + signal;
+		code = signal == 0 ? hx_cmd_run_report_end(report, child) : HX_EXIT_SIGNAL + signal;
 	} else {
 		give_up(report);
 		let_go(report);
@@ -145,7 +142,7 @@ static int replay(struct hx_cmd_run_report *report, const struct hapax_result *r
 {
 	report->omitted_bytes = result->omitted_bytes;
 	let_go(report);
-	return hx_cmd_run_replay(report->ledger, result, &report->signal);
+	return hx_cmd_run_report_replay(report->ledger, result, &report->signal);
 }
 
 static int decide(struct hx_cmd_run_report *report)
@@ -153,7 +150,7 @@ static int decide(struct hx_cmd_run_report *report)
 	struct hx_cmd_run_ledger *ledger = &run_state.ledger;
 	static struct hx_cmd_run_claim claim;
 
-	hx_cmd_run_claim_init(&claim, ledger, &run_state.lock);
+	claim = (struct hx_cmd_run_claim){.ledger = ledger, .lock = &run_state.lock};
 	if (hx_cmd_run_claim_wait(&claim) != HAPAX_OK)
 		return fail(report, &claim.err);
 	if (claim.signal != 0) {
@@ -177,9 +174,8 @@ static int run_planned(struct hx_invocation *inv)
 
 	report->ledger = ledger;
 	report->exit_code = HX_EXIT_WRAPPER;
-	hx_cmd_run_folders_find(&run_state.folders);
 	hx_cmd_run_lock_init(
-		&run_state.lock, &run_state.folders,
+		&run_state.lock,
 		&(struct hx_cmd_run_lock_key){
 			.store_url = inv->settings.store_url,
 			.tenant = inv->settings.tenant,
@@ -251,8 +247,7 @@ const struct command hx_cmd_run = {
 		"has exited, on other hosts once the lease has lapsed. COMMAND inherits HAPAX_KEY,\n"
 		"HAPAX_TOKEN and HAPAX_ATTEMPT. hapax forwards signals to it and passes its output through.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_TTL | COMMAND_WRAPPER,
-	.operands_min = 1,
-	.operands_max = SIZE_MAX,
+	.operands = {1, SIZE_MAX},
 	.options = options,
 	.exits = exits,
 	.examples = examples,

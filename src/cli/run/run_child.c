@@ -448,17 +448,6 @@ void hx_cmd_run_child_run(struct hx_cmd_run_child *child)
 	}
 }
 
-/* A signal that asks us to end, or 0. */
-static int asked_to_end(struct hx_cmd_run_child *child)
-{
-	struct hx_cmd_run_signal signal;
-
-	while (hx_cmd_run_signal_next(&signal))
-		if (hx_cmd_run_signal_is_end(signal.number))
-			child->late_asked = signal.number;
-	return child->late_asked;
-}
-
 int hx_cmd_run_child_flush(struct hx_cmd_run_child *child)
 {
 	int before = child->late_asked != 0 ? child->late_asked : child->ledger->asked;
@@ -474,9 +463,10 @@ int hx_cmd_run_child_flush(struct hx_cmd_run_child *child)
 		};
 		int ready = hx_stream_wait(
 			fds, HX_COUNT(fds), is_asked ? hx_stream_after_ms(PATIENCE_MS) : INT64_MAX);
+		int signal = hx_cmd_run_signal_asked();
 
-		if (asked_to_end(child) != 0)
-			return child->late_asked;
+		if (signal != 0)
+			return signal;
 		if (ready == 0)
 			return before;
 		for (size_t i = 0; i < 2; i++)

@@ -190,13 +190,6 @@ static enum hapax_status ask(struct hx_cmd_run_claim *claim)
 	return status;
 }
 
-void hx_cmd_run_claim_init(
-	struct hx_cmd_run_claim *claim, struct hx_cmd_run_ledger *ledger,
-	struct hx_cmd_run_lock *lock)
-{
-	*claim = (struct hx_cmd_run_claim){.ledger = ledger, .lock = lock};
-}
-
 enum hapax_status hx_cmd_run_claim_wait(struct hx_cmd_run_claim *claim)
 {
 	int64_t wait_ms = claim->ledger->plan->wait_ms;

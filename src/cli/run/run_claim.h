@@ -14,6 +14,7 @@
 #include "cli/run/run_ledger.h"
 #include "cli/run/run_lock.h"
 
+/* The rest is zero at the start. */
 struct hx_cmd_run_claim {
 	struct hx_cmd_run_ledger *ledger;
 	struct hx_cmd_run_lock *lock; /* held after ACQUIRED, unless there is no folder for it */
@@ -22,10 +23,6 @@ struct hx_cmd_run_claim {
 	int signal;                   /* the signal that ended the wait, or 0 */
 	struct hapax_error err;
 };
-
-void hx_cmd_run_claim_init(
-	struct hx_cmd_run_claim *claim, struct hx_cmd_run_ledger *ledger,
-	struct hx_cmd_run_lock *lock);
 
 /*
  * Claim; while the key is in progress, wait as long as the plan says. If this returns HAPAX_OK and

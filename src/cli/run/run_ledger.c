@@ -117,18 +117,17 @@ static struct hapax_op make_op(const struct hx_cmd_run_ledger *ledger, enum hapa
 }
 
 static enum hapax_status look_in(
-	struct hx_cmd_run_ledger *ledger, struct hapax_store *store, struct hapax_op *op,
-	struct hapax_error *err)
+	struct hx_cmd_run_ledger *ledger, struct hapax_op *op, struct hapax_error *err)
 {
 	*op = make_op(ledger, HAPAX_OP_LOOKUP);
 	op->record = &ledger->record;
 	op->buf = &ledger->buf;
-	return hapax_store_run(store, op, 1, err);
+	return hapax_store_run(ledger->store, op, 1, err);
 }
 
 enum hapax_status hx_cmd_run_ledger_look(struct hx_cmd_run_ledger *ledger, struct hapax_error *err)
 {
-	return look_in(ledger, ledger->store, &ledger->seen, err);
+	return look_in(ledger, &ledger->seen, err);
 }
 
 /* Copy the borrowed bytes of an answer. Without memory: empty. */
@@ -261,7 +260,7 @@ static enum hapax_status describe(enum hapax_status status, struct hapax_error *
 static enum hapax_status read_claim(struct hx_cmd_run_ledger *ledger, struct hapax_error *err)
 {
 	struct hapax_op op;
-	enum hapax_status status = look_in(ledger, ledger->store, &op, err);
+	enum hapax_status status = look_in(ledger, &op, err);
 
 	if (status != HAPAX_OK)
 		return status;
@@ -335,7 +334,7 @@ enum hx_cmd_run_standing hx_cmd_run_ledger_standing(struct hx_cmd_run_ledger *le
 	/* A completed record may have expired by now. */
 	if (ledger->is_completed)
 		return HX_RUN_STANDING_COMPLETED;
-	if (ledger->store == NULL || look_in(ledger, ledger->store, &op, NULL) != HAPAX_OK)
+	if (ledger->store == NULL || look_in(ledger, &op, NULL) != HAPAX_OK)
 		return HX_RUN_STANDING_UNKNOWN;
 	if (op.outcome != HAPAX_OUTCOME_FOUND)
 		return HX_RUN_STANDING_GONE;
@@ -349,18 +348,14 @@ enum hx_cmd_run_standing hx_cmd_run_ledger_standing(struct hx_cmd_run_ledger *le
  * A handle that saw an I/O error stops answering; a new one may work. Close the old one first,
  * because some stores have one owner. Our run has ended, so the core can be closed too.
  */
-static struct hapax_store *reopen(struct hx_cmd_run_ledger *ledger)
+static void reopen(struct hx_cmd_run_ledger *ledger)
 {
 	struct hapax_store_options options = HAPAX_STORE_OPTIONS_INIT;
 
-	hapax_processor_free(ledger->processor);
-	hapax_store_close(ledger->store);
-	ledger->processor = NULL;
-	ledger->store = NULL;
+	hx_cmd_run_ledger_leave(ledger);
 	options.flags = HAPAX_STORE_NO_HOUSEKEEPING | HAPAX_STORE_MUST_EXIST;
 	options.result_size_max = ledger->inv->settings.result_size_max;
 	(void)hapax_store_open(ledger->inv->settings.store_url, &options, &ledger->store, NULL);
-	return ledger->store;
 }
 
 static enum hapax_op_type type_of(
@@ -392,11 +387,11 @@ static bool may_repeat(struct hx_cmd_run_ledger *ledger, int64_t end_ns)
 }
 
 /* When our lease ends, by the store's clock. Worst case: it has just begun. */
-static int64_t lease_end_ns(struct hx_cmd_run_ledger *ledger, struct hapax_store *store)
+static int64_t lease_end_ns(struct hx_cmd_run_ledger *ledger)
 {
 	struct hapax_op op;
 
-	if (store == NULL || look_in(ledger, store, &op, NULL) != HAPAX_OK)
+	if (ledger->store == NULL || look_in(ledger, &op, NULL) != HAPAX_OK)
 		return hx_stream_after_ms(ledger->plan->lease_ms);
 	return hx_stream_after_ms(op.lease_left_ms);
 }
@@ -477,19 +472,20 @@ static enum hapax_status settle(
 	struct hx_cmd_run_ledger *ledger, const struct hapax_op *op, enum hapax_status status,
 	struct hapax_error *err)
 {
-	struct hapax_store *store = reopen(ledger);
-	int64_t end_ns = lease_end_ns(ledger, store);
 	bool is_uncertain = false;
+	int64_t end_ns;
 
+	reopen(ledger);
+	end_ns = lease_end_ns(ledger);
 	for (;;) {
 		is_uncertain = is_uncertain || status == HAPAX_ERR_UNCERTAIN;
-		if (store != NULL)
+		if (ledger->store != NULL)
 			status = apply(ledger, op, err);
 		if (is_settled(status))
 			return status;
 		if (!may_repeat(ledger, end_ns))
 			return is_uncertain ? describe(HAPAX_ERR_UNCERTAIN, err) : status;
-		store = reopen(ledger);
+		reopen(ledger);
 	}
 }
 

@@ -6,23 +6,202 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <hapax/clock.h>
 
+#include "base/buf.h"
+#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/hex.h"
 #include "base/io.h"
+#include "base/limits.h"
 #include "base/macros.h"
 #include "base/process.h"
 #include "base/sha256.h"
+#include "cli/frame/environment.h"
+#include "cli/print/record_out.h"
 
 enum {
 	HASH_BYTES = 16,
 	/* Each retry means that another process removed the file we were about to lock. */
 	TRIES_MAX = 1000,
 };
+
+/* ------------------------------------------------------------------ folders */
+
+/* A path that is too long is skipped. */
+__attribute__((format(printf, 2, 3))) static void add(
+	struct hx_cmd_run_folders *folders, const char *format, ...)
+{
+	va_list arguments;
+	int size;
+
+	va_start(arguments, format);
+	size = vsnprintf(folders->paths[folders->count], HX_RUN_PATH_SIZE, format, arguments);
+	va_end(arguments);
+	if (size > 0 && size < HX_RUN_PATH_SIZE)
+		folders->count++;
+}
+
+/* Read the environment. May find no folder. */
+static void find_folders(struct hx_cmd_run_folders *folders)
+{
+	const char *runtime = hx_environment("XDG_RUNTIME_DIR");
+	const char *state = hx_environment("XDG_STATE_HOME");
+	char room[HX_HOME_ROOM_SIZE];
+	const char *home = hx_environment_home(room);
+
+	folders->count = 0;
+	/* The specification says to ignore a relative path. */
+	if (runtime != NULL && runtime[0] == '/')
+		add(folders, "%s/hapax/run", runtime);
+	if (state != NULL && state[0] == '/')
+		add(folders, "%s/hapax/run", state);
+	else if (home != NULL)
+		add(folders, "%s/.local/state/hapax/run", home);
+	/* A system service has neither of these. */
+	if (geteuid() == 0)
+		add(folders, "/run/hapax/run");
+	folders->make_count = folders->count;
+	/* A session of the same user keeps its locks here; cron lacks the variable. */
+	if (runtime == NULL)
+		add(folders, "/run/user/%u/hapax/run", (unsigned)geteuid());
+}
+
+/* ------------------------------------------------------------------ notes */
+
+/*
+ * The content of a lock file:
+ *
+ *	HOST
+ *	TOKEN ATTEMPT-ID
+ *	TENANT
+ *	GROUP
+ *	KEY, to the end of the file
+ */
+/* Room for the largest scope and key, and one byte to detect more. */
+enum { NOTE_SIZE = 4096 };
+
+struct note {
+	struct hapax_bytes host; /* into bytes, like all below */
+	struct hapax_bytes tenant;
+	struct hapax_bytes group;
+	struct hapax_bytes key;
+	struct hx_cmd_run_lock_claim claim;
+	char bytes[NOTE_SIZE];
+};
+
+enum {
+	ATTEMPT_DIGITS = 2 * HAPAX_ATTEMPT_ID_SIZE,
+	HOST_SIZE = 65,
+};
+
+_Static_assert(
+	HOST_SIZE + 32 + ATTEMPT_DIGITS + 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX < NOTE_SIZE,
+	"the largest note fits");
+
+/* Is it the current or the last claim of record? */
+static bool is_claim_of(
+	const struct hx_cmd_run_lock_claim *claim, const struct hapax_record *record)
+{
+	if (claim->token != record->token)
+		return false;
+	/* A record that is no longer claimed has lost its attempt id. */
+	return record->state != HAPAX_STATE_CLAIMED ||
+		memcmp(claim->attempt_id, record->attempt_id, HAPAX_ATTEMPT_ID_SIZE) == 0;
+}
+
+/* The next line, without its end; false when there is none. */
+static bool next_line(struct hapax_bytes *rest, struct hapax_bytes *ret)
+{
+	const char *data = rest->data;
+	const char *end = rest->size > 0 ? memchr(data, '\n', rest->size) : NULL;
+
+	if (end == NULL)
+		return false;
+	*ret = hx_bytes(data, (size_t)(end - data));
+	*rest = hx_bytes(end + 1, rest->size - ret->size - 1);
+	return true;
+}
+
+/* "4711 0123…cdef"; the byte after line is not a digit. */
+static bool read_claim(struct hapax_bytes line, struct hx_cmd_run_lock_claim *ret)
+{
+	const char *text = line.data;
+	char *end;
+
+	if (line.size <= ATTEMPT_DIGITS + 1 || text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	ret->token = strtoull(text, &end, 10);
+	if (errno != 0 || end != text + line.size - ATTEMPT_DIGITS - 1 || *end != ' ')
+		return false;
+	return hx_hex_decode(hx_bytes(end + 1, ATTEMPT_DIGITS), ret->attempt_id);
+}
+
+/* False: the file is empty, or not in our format. */
+static bool note_read(int file, struct note *ret)
+{
+	ssize_t size = hx_io_read_full(hx_io_system(), file, ret->bytes, sizeof(ret->bytes) - 1, 0);
+	struct hapax_bytes rest, claim;
+
+	if (size <= 0)
+		return false;
+	ret->bytes[size] = '\0';
+	rest = hx_bytes(ret->bytes, (size_t)size);
+	if (!next_line(&rest, &ret->host) || !next_line(&rest, &claim) ||
+	    !next_line(&rest, &ret->tenant) || !next_line(&rest, &ret->group))
+		return false;
+	ret->key = rest;
+	return rest.size > 0 && read_claim(claim, &ret->claim);
+}
+
+static void read_host(char out[HOST_SIZE])
+{
+	if (gethostname(out, HOST_SIZE) != 0)
+		(void)snprintf(out, HOST_SIZE, "localhost");
+	/* A truncated name may lack its NUL. */
+	out[HOST_SIZE - 1] = '\0';
+}
+
+/* Replace the content with record's claim on key. False: not written. */
+static bool note_write(
+	int file, const struct hapax_record *record, struct hapax_bytes tenant,
+	struct hapax_bytes group, struct hapax_bytes key)
+{
+	const struct hx_io *io = hx_io_system();
+	char host[HOST_SIZE], attempt[ATTEMPT_DIGITS + 1] = "", text[NOTE_SIZE];
+	int size;
+
+	read_host(host);
+	hx_hex_encode(record->attempt_id, HAPAX_ATTEMPT_ID_SIZE, attempt);
+	size = snprintf(
+		text, sizeof(text), "%s\n%" PRIu64 " %s\n%.*s\n%.*s\n%.*s", host, record->token,
+		attempt, (int)tenant.size, (const char *)tenant.data, (int)group.size,
+		(const char *)group.data, (int)key.size, (const char *)key.data);
+	if (size < 0 || (size_t)size >= sizeof(text) - 1)
+		return false;
+	return io->ops->ftruncate(io->context, file, 0) == 0 &&
+		hx_io_write_full(io, file, text, (size_t)size, 0) == 0;
+}
+
+/* Was it written on a machine with our host name? */
+static bool note_is_of_this_host(const struct note *note)
+{
+	char host[HOST_SIZE];
+
+	read_host(host);
+	return note->host.size == strlen(host) &&
+		memcmp(note->host.data, host, note->host.size) == 0;
+}
+
+/* ------------------------------------------------------------------ the lock */
 
 /* False: the boot id is unknown, as in a container without /proc. */
 static bool read_boot(unsigned char boot_id[HAPAX_BOOT_ID_SIZE])
@@ -58,7 +237,8 @@ static void hash_store(struct hx_sha256 *sha, const char *url)
 	hash_part(sha, &stat.inode, sizeof(stat.inode));
 }
 
-bool hx_cmd_run_lock_name(const struct hx_cmd_run_lock_key *key, char ret[HX_RUN_LOCK_NAME_SIZE])
+/* The name of a key's lock in this boot. False: out of memory. */
+static bool make_name(const struct hx_cmd_run_lock_key *key, char ret[HX_RUN_LOCK_NAME_SIZE])
 {
 	unsigned char boot_id[HAPAX_BOOT_ID_SIZE], digest[HX_SHA256_SIZE];
 	struct hx_sha256 sha = {NULL};
@@ -82,16 +262,14 @@ bool hx_cmd_run_lock_name(const struct hx_cmd_run_lock_key *key, char ret[HX_RUN
 	return true;
 }
 
-void hx_cmd_run_lock_init(
-	struct hx_cmd_run_lock *lock, const struct hx_cmd_run_folders *folders,
-	const struct hx_cmd_run_lock_key *key)
+void hx_cmd_run_lock_init(struct hx_cmd_run_lock *lock, const struct hx_cmd_run_lock_key *key)
 {
-	lock->folders = folders;
+	find_folders(&lock->folders);
 	lock->key = *key;
 	lock->file = -1;
 	lock->is_left = false;
 	lock->claim_count = 0;
-	if (!hx_cmd_run_lock_name(key, lock->name))
+	if (!make_name(key, lock->name))
 		lock->name[0] = '\0';
 }
 
@@ -113,7 +291,11 @@ static bool is_named(const char *path, int file)
 		ours.inode == named.inode;
 }
 
-int hx_cmd_run_lock_file(const char *path)
+/*
+ * Lock an existing file without waiting. Returns the file, or negative: absent, or held by another
+ * process.
+ */
+static int lock_file(const char *path)
 {
 	const struct hx_io *io = hx_io_system();
 	int file = io->ops->open(io->context, path, HX_IO_READ | HX_IO_WRITE, 0);
@@ -128,9 +310,9 @@ int hx_cmd_run_lock_file(const char *path)
 static bool keep_claim(struct hx_cmd_run_lock *lock, int file, bool is_free)
 {
 	unsigned char boot_id[HAPAX_BOOT_ID_SIZE];
-	struct hx_cmd_run_note note;
+	struct note note;
 
-	if ((is_free && !read_boot(boot_id)) || !hx_cmd_run_note_read(file, &note))
+	if ((is_free && !read_boot(boot_id)) || !note_read(file, &note))
 		return false;
 	assert(lock->claim_count < HX_COUNT(lock->claims));
 	lock->claims[lock->claim_count++] = note.claim;
@@ -176,8 +358,8 @@ static enum hx_cmd_run_lock_taken take_first(struct hx_cmd_run_lock *lock)
 {
 	enum hx_cmd_run_lock_taken taken = HX_RUN_LOCK_NONE;
 
-	for (size_t i = 0; i < lock->folders->make_count && taken == HX_RUN_LOCK_NONE; i++) {
-		const char *folder = lock->folders->paths[i];
+	for (size_t i = 0; i < lock->folders.make_count && taken == HX_RUN_LOCK_NONE; i++) {
+		const char *folder = lock->folders.paths[i];
 
 		if (make_path(lock->path, folder, lock->name) &&
 		    hx_io_make_folders(hx_io_system(), folder, 0700, NULL) == HAPAX_OK)
@@ -213,8 +395,8 @@ static bool is_held_in(struct hx_cmd_run_lock *lock, const char *folder)
 
 static bool is_held_elsewhere(struct hx_cmd_run_lock *lock)
 {
-	for (size_t i = 0; i < lock->folders->count; i++)
-		if (is_held_in(lock, lock->folders->paths[i]))
+	for (size_t i = 0; i < lock->folders.count; i++)
+		if (is_held_in(lock, lock->folders.paths[i]))
 			return true;
 	return false;
 }
@@ -237,7 +419,7 @@ enum hx_cmd_run_lock_taken hx_cmd_run_lock_take(struct hx_cmd_run_lock *lock)
 bool hx_cmd_run_lock_tells_of(const struct hx_cmd_run_lock *lock, const struct hapax_record *record)
 {
 	for (size_t i = 0; i < lock->claim_count; i++)
-		if (hx_cmd_run_note_claim_is_in(&lock->claims[i], record))
+		if (is_claim_of(&lock->claims[i], record))
 			return true;
 	return false;
 }
@@ -252,13 +434,13 @@ void hx_cmd_run_lock_settle(struct hx_cmd_run_lock *lock)
 	 * Our file goes when we drop the lock. Files in other folders are removed by the runs that
 	 * find them.
 	 */
-	for (size_t i = 0; i < lock->folders->count && lock->claim_count > 0; i++) {
+	for (size_t i = 0; i < lock->folders.count && lock->claim_count > 0; i++) {
 		int file;
 
-		if (!make_path(path, lock->folders->paths[i], lock->name) ||
+		if (!make_path(path, lock->folders.paths[i], lock->name) ||
 		    (lock->file >= 0 && is_named(path, lock->file)))
 			continue;
-		file = hx_cmd_run_lock_file(path);
+		file = lock_file(path);
 		if (file < 0)
 			continue;
 		(void)io->ops->unlink(io->context, path);
@@ -271,8 +453,7 @@ void hx_cmd_run_lock_note(struct hx_cmd_run_lock *lock, const struct hapax_recor
 {
 	assert(lock->file >= 0);
 	lock->is_left = false;
-	(void)hx_cmd_run_note_write(
-		lock->file, record, lock->key.tenant, lock->key.group, lock->key.key);
+	(void)note_write(lock->file, record, lock->key.tenant, lock->key.group, lock->key.key);
 }
 
 void hx_cmd_run_lock_drop(struct hx_cmd_run_lock *lock)
@@ -305,7 +486,110 @@ void hx_cmd_run_lock_break(struct hx_cmd_run_lock *lock)
 	const struct hx_io *io = hx_io_system();
 	char path[HX_RUN_PATH_SIZE];
 
-	for (size_t i = 0; i < lock->folders->count; i++)
-		if (make_path(path, lock->folders->paths[i], lock->name))
+	for (size_t i = 0; i < lock->folders.count; i++)
+		if (make_path(path, lock->folders.paths[i], lock->name))
 			(void)io->ops->unlink(io->context, path);
+}
+
+/* ------------------------------------------------------------------ what dead runs left */
+
+enum { BOOT_DIGITS = 2 * HAPAX_BOOT_ID_SIZE };
+
+struct gc {
+	struct hapax_store *store;
+	const char *store_url;
+	const char *folder;
+	char boot[BOOT_DIGITS];
+	uint64_t removed;
+};
+
+/* Is it the name of a lock, of any boot and key? */
+static bool is_lock_name(const char *name)
+{
+	if (strlen(name) != HX_RUN_LOCK_NAME_SIZE - 1)
+		return false;
+	for (size_t i = 0; name[i] != '\0'; i++)
+		if (i == BOOT_DIGITS ? name[i] != '-' : hx_hex_digit((unsigned char)name[i]) < 0)
+			return false;
+	return true;
+}
+
+/* Is the claim that the note names still there? True if the store does not answer. */
+static bool stands(struct gc *gc, const struct note *note)
+{
+	struct hapax_record record;
+	struct hapax_buf buf;
+	struct hapax_op op = {
+		.type = HAPAX_OP_LOOKUP,
+		.tenant = note->tenant,
+		.group = note->group,
+		.key = note->key,
+		.record = &record,
+		.buf = &buf,
+	};
+	bool does_stand = true;
+
+	hx_buf_init(&buf, HX_RECORD_SIZE_MAX);
+	if (hapax_store_run(gc->store, &op, 1, NULL) == HAPAX_OK)
+		does_stand = op.outcome == HAPAX_OUTCOME_FOUND &&
+			record.state == HAPAX_STATE_CLAIMED && is_claim_of(&note->claim, &record);
+	hx_buf_done(&buf);
+	return does_stand;
+}
+
+/* We hold the lock: is its file no longer needed? */
+static bool is_done_with(struct gc *gc, const char *name, int file)
+{
+	struct note note;
+	char ours[HX_RUN_LOCK_NAME_SIZE];
+
+	/* The holder died before it claimed. */
+	if (!note_read(file, &note))
+		return true;
+	/*
+	 * An earlier boot of this machine is over. Another machine that shares the folder may be
+	 * up, and its locks may be invisible here.
+	 */
+	if (memcmp(name, gc->boot, BOOT_DIGITS) != 0)
+		return note_is_of_this_host(&note);
+	return make_name(
+		       &(struct hx_cmd_run_lock_key){
+			       gc->store_url, note.tenant, note.group, note.key},
+		       ours) &&
+		strcmp(name, ours) == 0 && !stands(gc, &note);
+}
+
+static int look_at(void *arg, const char *name)
+{
+	const struct hx_io *io = hx_io_system();
+	struct gc *gc = arg;
+	char path[HX_RUN_PATH_SIZE];
+	int file;
+
+	if (!is_lock_name(name) || !make_path(path, gc->folder, name))
+		return 0;
+	file = lock_file(path);
+	if (file < 0)
+		return 0;
+	if (is_done_with(gc, name, file) && io->ops->unlink(io->context, path) == 0)
+		gc->removed++;
+	(void)io->ops->close(io->context, file);
+	return 0;
+}
+
+uint64_t hx_cmd_run_lock_gc(struct hapax_store *store, const char *store_url)
+{
+	static struct hx_cmd_run_folders folders; /* too large for a stack */
+	const struct hx_io *io = hx_io_system();
+	struct gc gc = {.store = store, .store_url = store_url};
+	unsigned char boot_id[HAPAX_BOOT_ID_SIZE];
+
+	(void)read_boot(boot_id);
+	hx_hex_encode(boot_id, sizeof(boot_id), gc.boot);
+	find_folders(&folders);
+	for (size_t i = 0; i < folders.count; i++) {
+		gc.folder = folders.paths[i];
+		(void)io->ops->list(io->context, gc.folder, look_at, &gc);
+	}
+	return gc.removed;
 }

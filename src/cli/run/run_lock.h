@@ -30,10 +30,21 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <hapax/record.h>
+#include <hapax/store.h>
 
-#include "cli/run/run_folder.h"
-#include "cli/run/run_note.h"
+/* PATH_MAX of Linux, as for all files here. */
+enum { HX_RUN_PATH_SIZE = 4096 };
+enum { HX_RUN_FOLDERS_MAX = 4 };
+
+/*
+ * A lock is created in the first usable folder, and looked for in all of them: a shell has
+ * XDG_RUNTIME_DIR, cron does not.
+ */
+struct hx_cmd_run_folders {
+	char paths[HX_RUN_FOLDERS_MAX][HX_RUN_PATH_SIZE];
+	size_t make_count; /* a lock may be created in these */
+	size_t count;
+};
 
 /* A boot id, a dash and 16 bytes of a hash, in hexadecimal. */
 enum { HX_RUN_LOCK_NAME_SIZE = 2 * 16 + 1 + 2 * 16 + 1 };
@@ -46,11 +57,14 @@ struct hx_cmd_run_lock_key {
 	struct hapax_bytes key;
 };
 
-/* The name of a key's lock in this boot. False: out of memory. */
-bool hx_cmd_run_lock_name(const struct hx_cmd_run_lock_key *key, char ret[HX_RUN_LOCK_NAME_SIZE]);
+/* A claim of some key. */
+struct hx_cmd_run_lock_claim {
+	uint64_t token;
+	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
+};
 
 struct hx_cmd_run_lock {
-	const struct hx_cmd_run_folders *folders;
+	struct hx_cmd_run_folders folders;
 	struct hx_cmd_run_lock_key key;
 	char name[HX_RUN_LOCK_NAME_SIZE]; /* empty: there is no lock */
 	int file;                         /* -1: not held */
@@ -60,14 +74,12 @@ struct hx_cmd_run_lock {
 	 * After TAKEN: the claims that free files name. After BUSY: the claim that the held file
 	 * names.
 	 */
-	struct hx_cmd_run_note_claim claims[HX_RUN_FOLDERS_MAX + 1];
+	struct hx_cmd_run_lock_claim claims[HX_RUN_FOLDERS_MAX + 1];
 	size_t claim_count;
 };
 
 /* Without memory for a name there is no lock: NONE. */
-void hx_cmd_run_lock_init(
-	struct hx_cmd_run_lock *lock, const struct hx_cmd_run_folders *folders,
-	const struct hx_cmd_run_lock_key *key);
+void hx_cmd_run_lock_init(struct hx_cmd_run_lock *lock, const struct hx_cmd_run_lock_key *key);
 
 enum hx_cmd_run_lock_taken {
 	HX_RUN_LOCK_TAKEN, /* we hold it */
@@ -111,9 +123,11 @@ enum hx_cmd_run_lock_state hx_cmd_run_lock_probe(
 void hx_cmd_run_lock_break(struct hx_cmd_run_lock *lock);
 
 /*
- * Lock an existing file without waiting. Returns the file, or negative: absent, or held by another
- * process.
+ * Remove lock files that dead runs left behind; returns how many. store is open and has that URL. A
+ * file is removed if no process holds it and it is no longer needed. It is needed while the claim
+ * that it names exists: it shows that the run died here, so the next run need not wait for the
+ * lease. A file of another store is left to that store.
  */
-int hx_cmd_run_lock_file(const char *path);
+uint64_t hx_cmd_run_lock_gc(struct hapax_store *store, const char *store_url);
 
 #endif

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/limits.h"
+#include "base/macros.h"
 #include "base/size.h"
 #include "base/stream.h"
 #include "cli/input/duration_text.h"
@@ -26,42 +27,26 @@ static const int64_t span_ms_max = INT64_C(7) * 24 * 3600 * 1000;
 
 enum { STATUS_FD_MAX = 1024 * 1024 };
 
-static const char *text_of(const struct hx_invocation *inv, int id)
+static int read_spans(struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
-	const struct hx_option_value *value = hx_options_get(&inv->options, id);
-
-	return value != NULL ? value->text : NULL;
-}
-
-static int read_span(
-	const struct hx_invocation *inv, int id, const char *what, int64_t max_ms, int64_t *ret)
-{
-	const char *text = text_of(inv, id);
-
-	if (text == NULL)
-		return HX_EXIT_OK;
-	return hx_duration_text_read(inv->command->name, what, text, max_ms, ret);
-}
-
-static int read_spans(const struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
-{
+	const struct {
+		int id;
+		int64_t ms_max;
+		int64_t *ret_ms;
+	} spans[] = {
+		{HX_RUN_OPTION_WAIT, span_ms_max, &plan->wait_ms},
+		{HX_RUN_OPTION_TIMEOUT, span_ms_max, &plan->timeout_ms},
+		{HX_RUN_OPTION_KILL_AFTER, span_ms_max, &plan->kill_after_ms},
+		{HX_RUN_OPTION_LEASE, HX_LEASE_MS_MAX, &plan->lease_ms},
+	};
 	int code = HX_EXIT_OK;
 
 	plan->lease_ms = HX_LEASE_MS_DEFAULT;
 	plan->kill_after_ms = kill_after_ms_default;
-	if (hx_options_get(&inv->options, HX_RUN_OPTION_WAIT) != NULL)
+	if (hx_options_has(&inv->options, HX_RUN_OPTION_WAIT))
 		plan->wait_ms = HX_RUN_WAIT_FOREVER;
-	code = read_span(inv, HX_RUN_OPTION_WAIT, "--wait", span_ms_max, &plan->wait_ms);
-	if (code == HX_EXIT_OK)
-		code = read_span(
-			inv, HX_RUN_OPTION_TIMEOUT, "--timeout", span_ms_max, &plan->timeout_ms);
-	if (code == HX_EXIT_OK)
-		code = read_span(
-			inv, HX_RUN_OPTION_KILL_AFTER, "--kill-after", span_ms_max,
-			&plan->kill_after_ms);
-	if (code == HX_EXIT_OK)
-		code = read_span(
-			inv, HX_RUN_OPTION_LEASE, "--lease", HX_LEASE_MS_MAX, &plan->lease_ms);
+	for (size_t i = 0; i < HX_COUNT(spans) && code == HX_EXIT_OK; i++)
+		code = hx_duration_text_read(inv, spans[i].id, spans[i].ms_max, spans[i].ret_ms);
 	return code;
 }
 
@@ -77,9 +62,9 @@ static const char *read_number(const char *text, long max, long *ret)
 }
 
 /* 0,3,10-19 */
-static int read_codes(const struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
+static int read_codes(struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
-	const char *text = text_of(inv, HX_RUN_OPTION_SUCCESS_CODES);
+	const char *text = hx_options_text(&inv->options, HX_RUN_OPTION_SUCCESS_CODES);
 	const char *at = text;
 
 	plan->is_success[0] = true;
@@ -90,13 +75,10 @@ static int read_codes(const struct hx_invocation *inv, struct hx_cmd_run_plan *p
 		last = first;
 		if (at != NULL && *at == '-')
 			at = read_number(at + 1, HX_RUN_EXIT_CODES - 1, &last);
-		if (at == NULL || last < first || (*at != ',' && *at != '\0')) {
-			(void)hx_report_usage(
-				inv->command->name,
+		if (at == NULL || last < first || (*at != ',' && *at != '\0'))
+			return hx_report_misuse(
+				inv->command->name, "use exit codes from 0 to 255, as in 3,10-19",
 				"--success-codes: '%s' is not a list of exit codes", text);
-			hx_report_hint("use exit codes from 0 to 255, as in 3,10-19");
-			return HX_EXIT_USAGE;
-		}
 		for (long code = first; code <= last; code++)
 			plan->is_success[code] = true;
 		at = *at == ',' ? at + 1 : NULL;
@@ -104,9 +86,9 @@ static int read_codes(const struct hx_invocation *inv, struct hx_cmd_run_plan *p
 	return HX_EXIT_OK;
 }
 
-static int read_status_fd(const struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
+static int read_status_fd(struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
-	const char *text = text_of(inv, HX_RUN_OPTION_STATUS_FD);
+	const char *text = hx_options_text(&inv->options, HX_RUN_OPTION_STATUS_FD);
 	const char *end;
 	long fd = -1;
 
@@ -116,13 +98,11 @@ static int read_status_fd(const struct hx_invocation *inv, struct hx_cmd_run_pla
 	if (end == NULL || *end != '\0')
 		return hx_report_usage(
 			inv->command->name, "--status-fd: '%s' is not a file descriptor", text);
-	if (fd < 3) {
-		(void)hx_report_usage(
+	if (fd < 3)
+		return hx_report_misuse(
 			inv->command->name,
+			"use 3 or higher: hapax run --status-fd 3 ... 3>status.json",
 			"--status-fd: file descriptor %ld belongs to the command", fd);
-		hx_report_hint("use 3 or higher: hapax run --status-fd 3 ... 3>status.json");
-		return HX_EXIT_USAGE;
-	}
 	if (hx_stream_set_private((int)fd) != 0) {
 		(void)hx_report_usage(
 			inv->command->name, "--status-fd: file descriptor %ld is not open", fd);
@@ -138,7 +118,7 @@ static int read_status_fd(const struct hx_invocation *inv, struct hx_cmd_run_pla
 
 static int read_max_result(struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
-	const char *text = text_of(inv, HX_RUN_OPTION_MAX_RESULT);
+	const char *text = hx_options_text(&inv->options, HX_RUN_OPTION_MAX_RESULT);
 	uint64_t bytes = HX_RESULT_SIZE_DEFAULT;
 	struct hapax_error err;
 
@@ -152,19 +132,18 @@ static int read_max_result(struct hx_invocation *inv, struct hx_cmd_run_plan *pl
 	return HX_EXIT_OK;
 }
 
-static int check_key(const struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
+static int check_key(struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
-	const char *key = text_of(inv, HX_RUN_OPTION_KEY);
-	const char *from = text_of(inv, HX_RUN_OPTION_STRATEGY);
+	const char *key = hx_options_text(&inv->options, HX_RUN_OPTION_KEY);
+	const char *from = hx_options_text(&inv->options, HX_RUN_OPTION_STRATEGY);
 	const char *name = inv->command->name;
 
 	if (key != NULL && from != NULL)
 		return hx_report_usage(name, "cannot use --key together with --strategy");
-	if (key == NULL && from == NULL) {
-		(void)hx_report_usage(name, "missing option: --key or --strategy");
-		hx_report_hint("as in: hapax run --key report-2026-11-15 -- make report");
-		return HX_EXIT_USAGE;
-	}
+	if (key == NULL && from == NULL)
+		return hx_report_misuse(
+			name, "as in: hapax run --key report-2026-11-15 -- make report",
+			"missing option: --key or --strategy");
 	return key != NULL ? hx_key_text_read(name, "--key", key, &plan->key) : HX_EXIT_OK;
 }
 
@@ -173,7 +152,7 @@ static int read_key(
 	const struct hx_invocation *inv, struct hx_cmd_run_plan *plan,
 	const struct hx_cmd_run_stdin *input)
 {
-	const char *from = text_of(inv, HX_RUN_OPTION_STRATEGY);
+	const char *from = hx_options_text(&inv->options, HX_RUN_OPTION_STRATEGY);
 	int code;
 
 	if (from == NULL)
@@ -192,21 +171,16 @@ static int read_fingerprint(
 	if (kind == HX_RUN_FINGERPRINT_STDIN)
 		return hx_cmd_run_stdin_hash(input, plan->fingerprint);
 	if (kind == HX_RUN_FINGERPRINT_ARGS &&
-	    hx_cmd_run_key_hash_arguments(plan->argv, plan->fingerprint) != HAPAX_OK) {
-		hx_report(inv->command->name, "not enough memory");
-		return HX_EXIT_OS;
-	}
+	    hx_cmd_run_key_hash_arguments(plan->argv, plan->fingerprint) != HAPAX_OK)
+		return hx_report_no_memory(inv->command->name);
 	return HX_EXIT_OK;
 }
 
-static int read_identity(const struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
+static int read_identity(struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
-	const struct hx_option_value *print =
-		hx_options_get(&inv->options, HX_RUN_OPTION_FINGERPRINT);
-	enum hx_cmd_run_fingerprint kind = print != NULL
-		? (enum hx_cmd_run_fingerprint)print->number
-		: HX_RUN_FINGERPRINT_ARGS;
-	const char *from = text_of(inv, HX_RUN_OPTION_STRATEGY);
+	enum hx_cmd_run_fingerprint kind = (enum hx_cmd_run_fingerprint)hx_options_number(
+		&inv->options, HX_RUN_OPTION_FINGERPRINT);
+	const char *from = hx_options_text(&inv->options, HX_RUN_OPTION_STRATEGY);
 	struct hx_cmd_run_stdin input = {.copy = -1};
 	bool key_needs = false;
 	int code = HX_EXIT_OK;
@@ -224,27 +198,21 @@ static int read_identity(const struct hx_invocation *inv, struct hx_cmd_run_plan
 
 int hx_cmd_run_plan_read(struct hx_invocation *inv, struct hx_cmd_run_plan *plan)
 {
-	const struct hx_option_value *on_lapse =
-		hx_options_get(&inv->options, HX_RUN_OPTION_ON_LAPSE);
-	int code;
+	static int (*const steps[])(struct hx_invocation * inv, struct hx_cmd_run_plan * plan) = {
+		check_key, read_spans, read_codes, read_max_result, read_status_fd, read_identity,
+	};
+	int code = HX_EXIT_OK;
 
 	*plan = (struct hx_cmd_run_plan){.stdin_fd = -1, .status_fd = -1};
-	plan->keep_on_fail = hx_options_get(&inv->options, HX_RUN_OPTION_KEEP_ON_FAIL) != NULL;
-	if (on_lapse != NULL)
-		plan->on_lapse = (enum hapax_on_lapse)on_lapse->number;
+	plan->keep_on_fail = hx_options_has(&inv->options, HX_RUN_OPTION_KEEP_ON_FAIL);
+	plan->on_lapse =
+		(enum hapax_on_lapse)hx_options_number(&inv->options, HX_RUN_OPTION_ON_LAPSE);
 	/* There is room: argv ends with NULL, and operands only move forward. */
 	inv->options.operands[inv->options.operand_count] = NULL;
 	plan->argv = (const char *const *)inv->options.operands;
-	code = check_key(inv, plan);
-	if (code == HX_EXIT_OK)
-		code = read_spans(inv, plan);
-	if (code == HX_EXIT_OK)
-		code = read_codes(inv, plan);
-	if (code == HX_EXIT_OK)
-		code = read_max_result(inv, plan);
-	if (code == HX_EXIT_OK)
-		code = read_status_fd(inv, plan);
-	return code == HX_EXIT_OK ? read_identity(inv, plan) : code;
+	for (size_t i = 0; i < HX_COUNT(steps) && code == HX_EXIT_OK; i++)
+		code = steps[i](inv, plan);
+	return code;
 }
 
 void hx_cmd_run_plan_done(struct hx_cmd_run_plan *plan)

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_report.h - report how a run ended, for --status-fd and for people.
+ * run_report.h - how a run ended: judge and store it, and report it for --status-fd and for people.
  */
 #ifndef HX_CLI_RUN_RUN_REPORT_H
 #define HX_CLI_RUN_RUN_REPORT_H
 
 #include <stdbool.h>
 
+#include "cli/run/run_child.h"
 #include "cli/run/run_claim.h"
 
 /* All that is reported about a run. */
@@ -33,5 +34,20 @@ void hx_cmd_run_report_json(const struct hx_cmd_run_report *report, int fd);
 
 /* Why the command did not run: one message, and a hint. */
 void hx_cmd_run_report_refusal(const struct hx_cmd_run_claim *claim);
+
+/* Judge and store how the command ended, whether or not our output is read. Prints nothing. */
+void hx_cmd_run_report_store(struct hx_cmd_run_report *report, struct hx_cmd_run_child *child);
+
+/* Then report what went wrong. Returns the exit code. */
+int hx_cmd_run_report_end(struct hx_cmd_run_report *report, const struct hx_cmd_run_child *child);
+
+/*
+ * Write the output of a result of kind exec to standard output and error, byte for byte and in
+ * order. Returns its exit code; *ret_signal: the signal that ended it, or 0. A result of another
+ * kind has no output: 0, or 1 after a message if it failed. HX_EXIT_WRAPPER after an error message;
+ * HX_EXIT_SIGNAL plus the number if a signal asked us to end. Does not need the store.
+ */
+int hx_cmd_run_report_replay(
+	const struct hx_cmd_run_ledger *ledger, const struct hapax_result *result, int *ret_signal);
 
 #endif

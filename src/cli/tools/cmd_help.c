@@ -240,7 +240,7 @@ const struct command hx_cmd_help = {
 	.name = "help",
 	.summary = "show help for hapax, a command or an action",
 	.usage = "[COMMAND [ACTION]]",
-	.operands_max = 2,
+	.operands = {0, 2},
 	.examples = examples,
 	.run = run_help,
 };

@@ -17,6 +17,7 @@
 #include "cli/input/input.h"
 #include "wire/json/json_write.h"
 #include "cli/input/key_setup.h"
+#include "cli/input/key_text.h"
 #include "cli/frame/report.h"
 #include "wire/date.h"
 
@@ -25,10 +26,7 @@ enum {
 	OPTION_TIME,
 	OPTION_LINES,
 	OPTION_TEXT,
-	OPTION_OUTPUT,
 };
-
-static const char *const formats[] = {"text", "json", NULL};
 
 static const struct hx_option options[] = {
 	HX_KEY_OPTION_ROWS,
@@ -39,8 +37,7 @@ static const struct hx_option options[] = {
 	 "read one document per line, print one key each", NULL},
 	{OPTION_TEXT, "text", 0, HX_OPTION_FLAG, NULL, "content: print the text that is hashed",
 	 NULL},
-	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json",
-	 "output format (default: text)", formats},
+	HX_OPTION_OUTPUT_ROW,
 	{.name = NULL},
 };
 
@@ -63,66 +60,25 @@ struct maker {
 
 static bool is_given(const struct hx_invocation *inv, int id)
 {
-	return hx_options_get(&inv->options, id) != NULL;
-}
-
-static int read_header(struct maker *maker, const char *text)
-{
-	const char *colon = strchr(text, ':');
-	struct hapax_field *field = &maker->headers[maker->header_count];
-	const char *value;
-
-	if (colon == NULL || colon == text) {
-		return hx_report_usage(
-			maker->inv->command->name, "--header: '%s' is not NAME:VALUE", text);
-	}
-	if (maker->header_count == HX_EVENT_FIELDS_MAX)
-		return hx_report_usage(maker->inv->command->name, "too many headers");
-	value = colon + 1;
-	while (*value == ' ')
-		value++;
-	field->name = hx_bytes(text, (size_t)(colon - text));
-	field->value = hapax_bytes_from_text(value);
-	maker->header_count++;
-	return HX_EXIT_OK;
-}
-
-static int read_headers(struct maker *maker)
-{
-	const struct hx_options *given = &maker->inv->options;
-	int code = HX_EXIT_OK;
-
-	for (size_t i = 0; code == HX_EXIT_OK && i < given->count; i++) {
-		if (given->values[i].option->id == OPTION_HEADER)
-			code = read_header(maker, given->values[i].text);
-	}
-	return code;
-}
-
-static int64_t now_ms(void)
-{
-	const struct hapax_clock *clock = hapax_clock_system();
-
-	return clock->wall_ms(clock->context);
+	return hx_options_has(&inv->options, id);
 }
 
 static int read_time(struct maker *maker)
 {
-	const struct hx_option_value *time = hx_options_get(&maker->inv->options, OPTION_TIME);
+	const char *time = hx_options_text(&maker->inv->options, OPTION_TIME);
 
 	maker->time_ms = HAPAX_TIME_UNKNOWN;
 	if (time == NULL)
 		return HX_EXIT_OK;
-	if (strcmp(time->text, "now") == 0) {
-		maker->time_ms = now_ms();
+	if (strcmp(time, "now") == 0) {
+		maker->time_ms = hx_clock_wall_ms();
 		return HX_EXIT_OK;
 	}
-	if (hx_date_parse(hapax_bytes_from_text(time->text), &maker->time_ms))
+	if (hx_date_parse(hapax_bytes_from_text(time), &maker->time_ms))
 		return HX_EXIT_OK;
-	(void)hx_report_usage(
-		maker->inv->command->name, "--time: '%s' is not an RFC 3339 time", time->text);
-	hx_report_hint("use a time such as 2026-11-15T20:22:15Z, or now");
-	return HX_EXIT_USAGE;
+	return hx_report_misuse(
+		maker->inv->command->name, "use a time such as 2026-11-15T20:22:15Z, or now",
+		"--time: '%s' is not an RFC 3339 time", time);
 }
 
 static const char *kind_name(enum hapax_key_kind kind)
@@ -145,7 +101,6 @@ static void print_json(const struct maker *maker, const struct hapax_key *key)
 	(void)snprintf(scope, sizeof(scope), "%s/%s", key->tenant, key->group);
 	hx_hex_encode(key->fingerprint, sizeof(key->fingerprint), digits);
 	hx_out_json(&json, &maker->inv->out);
-	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_text(&json, "kind", kind_name(key->kind));
 	if (key->kind == HAPAX_KEY_NONE)
 		hx_json_write_null(&json, "key");
@@ -270,7 +225,7 @@ static int print_document(struct maker *maker, struct hapax_bytes document)
 	/* A named file must have a document; standard input may be empty. */
 	if (document.size == 0 && maker->inv->options.operand_count == 0 &&
 	    maker->time_ms == HAPAX_TIME_UNKNOWN)
-		maker->time_ms = now_ms();
+		maker->time_ms = hx_clock_wall_ms();
 	if (print_one(maker, document, &err) == HAPAX_OK)
 		return HX_EXIT_OK;
 	return exit_of(maker->inv->command->name, &err);
@@ -278,7 +233,6 @@ static int print_document(struct maker *maker, struct hapax_bytes document)
 
 static int print_all(struct maker *maker)
 {
-	const struct hx_options *given = &maker->inv->options;
 	struct hapax_bytes document = {NULL, 0};
 	struct hx_input input = {.file = -1};
 	int code;
@@ -286,8 +240,7 @@ static int print_all(struct maker *maker)
 	if (!reads_document(maker))
 		return print_document(maker, document);
 	code = hx_input_open(
-		&input, maker->inv->command->name,
-		given->operand_count > 0 ? given->operands[0] : NULL);
+		&input, maker->inv->command->name, hx_options_operand(&maker->inv->options, 0));
 	if (code == HX_EXIT_OK && is_given(maker->inv, OPTION_LINES)) {
 		code = print_lines(maker, &input);
 	} else if (code == HX_EXIT_OK) {
@@ -302,7 +255,6 @@ static int print_all(struct maker *maker)
 static int run_key(struct hx_invocation *inv)
 {
 	static struct maker maker; /* too large for a stack */
-	const struct hx_option_value *output = hx_options_get(&inv->options, OPTION_OUTPUT);
 	const char *text = hx_key_setup_strategy(inv);
 	int code;
 
@@ -310,7 +262,7 @@ static int run_key(struct hx_invocation *inv)
 		return HX_EXIT_USAGE;
 	maker.inv = inv;
 	maker.prints_text = is_given(inv, OPTION_TEXT);
-	maker.prints_json = output != NULL && output->number == 1;
+	maker.prints_json = inv->settings.format == HX_FORMAT_JSON;
 	code = hx_key_setup(
 		inv, text,
 		HAPAX_KEY_PRODUCER | (maker.prints_json ? 0U : (unsigned)HAPAX_KEY_NO_FINGERPRINT),
@@ -320,7 +272,8 @@ static int run_key(struct hx_invocation *inv)
 	hx_event_reader_init(&maker.reader, hx_key_setup_form(inv));
 	hx_buf_init(&maker.scratch, scratch_max);
 	hx_buf_init(&maker.text, scratch_max);
-	code = read_headers(&maker);
+	code = hx_key_text_headers(
+		inv, OPTION_HEADER, maker.headers, HX_EVENT_FIELDS_MAX, &maker.header_count);
 	if (code == HX_EXIT_OK)
 		code = read_time(&maker);
 	if (code == HX_EXIT_OK)
@@ -373,7 +326,7 @@ const struct command hx_cmd_key = {
 		"A date is the one of --time or of the document. Without a document (standard input is\n"
 		"empty or a terminal), it is today's date.\n",
 	.list = list_strategies,
-	.operands_max = 1,
+	.operands = {0, 1},
 	.options = options,
 	.exits = exits,
 	.examples = examples,

@@ -10,23 +10,17 @@
 #include "wire/json/json_write.h"
 #include "cli/frame/report.h"
 
-enum {
-	OPTION_COUNT = 1,
-	OPTION_OUTPUT,
-};
-
-static const char *const formats[] = {"text", "json", NULL};
+enum { OPTION_COUNT = 1 };
 
 static const struct hx_option options[] = {
 	{OPTION_COUNT, "count", 'n', HX_OPTION_COUNT, "N", "number of IDs (default: 1)", NULL},
-	{OPTION_OUTPUT, "output", 'o', HX_OPTION_CHOICE, "text|json",
-	 "output format (default: text)", formats},
+	HX_OPTION_OUTPUT_ROW,
 	{.name = NULL},
 };
 
 enum { TIME_SIZE = 32 };
 
-static void print(struct hx_out *out, bool as_json, const unsigned char *uuid, bool wants_time)
+static void print(struct hx_invocation *inv, const unsigned char *uuid, bool wants_time)
 {
 	char text[HX_UUID_TEXT_SIZE + 1];
 	char time[TIME_SIZE];
@@ -36,18 +30,17 @@ static void print(struct hx_out *out, bool as_json, const unsigned char *uuid, b
 	(void)hx_uuid7_time_ms(uuid, &time_ms);
 	hx_uuid7_format(uuid, text);
 	hx_clock_format_utc(time_ms, time);
-	if (!as_json) {
-		hx_out_printf(out, "%s\n", wants_time ? time : text);
+	if (inv->settings.format == HX_FORMAT_TEXT) {
+		hx_out_printf(&inv->out, "%s\n", wants_time ? time : text);
 		return;
 	}
-	hx_out_json(&json, out);
-	hx_json_write_begin(&json, NULL, '{');
+	hx_out_json(&json, &inv->out);
 	hx_json_write_text(&json, "uuid", text);
 	hx_json_write_text(&json, "time", time);
 	hx_json_write_end(&json, '}');
 }
 
-static int read_back(struct hx_invocation *inv, bool as_json)
+static int read_back(struct hx_invocation *inv)
 {
 	const char *text = inv->options.operands[0];
 	unsigned char uuid[HX_UUID_SIZE];
@@ -64,23 +57,20 @@ static int read_back(struct hx_invocation *inv, bool as_json)
 		hx_report(inv->command->name, "the time of '%s' is after the year 9999", text);
 		return HX_EXIT_DATA;
 	}
-	print(&inv->out, as_json, uuid, true);
+	print(inv, uuid, true);
 	return HX_EXIT_OK;
 }
 
 static int run_uuid7(struct hx_invocation *inv)
 {
 	const struct hx_option_value *count = hx_options_get(&inv->options, OPTION_COUNT);
-	const struct hx_option_value *output = hx_options_get(&inv->options, OPTION_OUTPUT);
-	const struct hapax_clock *clock = hapax_clock_system();
-	bool as_json = output != NULL && output->number == 1;
 	struct hx_uuid7 generator;
 
 	if (inv->options.operand_count > 0) {
 		if (count != NULL)
 			return hx_report_usage(
 				inv->command->name, "--count cannot be used with a UUID");
-		return read_back(inv, as_json);
+		return read_back(inv);
 	}
 	hx_uuid7_init(&generator);
 	/* A closed reader ends the loop early. */
@@ -88,8 +78,8 @@ static int run_uuid7(struct hx_invocation *inv)
 	     i++) {
 		unsigned char uuid[HX_UUID_SIZE];
 
-		hx_uuid7_next(&generator, clock->wall_ms(clock->context), uuid);
-		print(&inv->out, as_json, uuid, false);
+		hx_uuid7_next(&generator, hx_clock_wall_ms(), uuid);
+		print(inv, uuid, false);
 	}
 	return HX_EXIT_OK;
 }
@@ -115,7 +105,7 @@ const struct command hx_cmd_uuid7 = {
 		"Prints a version 7 UUID (RFC 9562): the time in milliseconds, then random bits. A\n"
 		"producer creates one for each event and sends it with every delivery. With UUID, prints\n"
 		"the time at which it was created.\n",
-	.operands_max = 1,
+	.operands = {0, 1},
 	.options = options,
 	.exits = exits,
 	.examples = examples,
