@@ -97,7 +97,7 @@ def test_ttls(cli):
         ("", "empty"),
         ("soon", "expected"),
         ("5 m", "expected"),
-        ("1.5h", "expected"),
+        ("1.5x", "expected"),
         ("Forever", "expected"),
         ("5m\x1b[31m", "expected"),
     ]
