@@ -28,6 +28,7 @@ enum {
 enum hx_key_type_flags {
 	HX_KEY_TYPE_CONTENT = 1 << 0,  /* hashes the data: include has an effect */
 	HX_KEY_TYPE_PRODUCER = 1 << 1, /* makes a new key each time */
+	HX_KEY_TYPE_EMPTY = 1 << 2,    /* an empty part is a value like any other */
 };
 
 /*
@@ -94,14 +95,14 @@ struct hapax_key_strategy {
 	struct hx_uuid7 *uuids;
 };
 
-/* For the parse functions: refuse an argument, or its absence. */
-enum hapax_status hx_key_refuse_argument(
-	const struct hapax_key_strategy *strategy, struct hapax_bytes argument,
-	struct hapax_error *err);
+/* Refuse an argument. */
+hx_key_parse_fn hx_key_refuse_argument;
 
 /* Read PATH,PATH... into strategy->paths. A comma within a path is written "\,". */
-enum hapax_status hx_key_read_paths(
-	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err);
+hx_key_parse_fn hx_key_read_paths;
+
+/* Refuse an argument, and create strategy->uuids. */
+hx_key_parse_fn hx_key_read_uuids;
 
 enum hx_key_paths_flags {
 	HX_KEY_PATHS_RELATIVE = 1 << 0,  /* into the data, whatever prefix they have */
@@ -118,9 +119,6 @@ static inline unsigned hx_key_paths_flags(const struct hapax_key_strategy *strat
 {
 	return strategy->flags & HAPAX_KEY_RELATIVE ? HX_KEY_PATHS_RELATIVE : 0;
 }
-
-/* Create strategy->uuids. */
-enum hapax_status hx_key_need_uuids(struct hapax_key_strategy *strategy, struct hapax_error *err);
 
 /* Write the next run id to ret. */
 void hx_key_next_run_id(const struct hapax_key_strategy *strategy, struct hapax_key *ret);

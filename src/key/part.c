@@ -60,15 +60,20 @@ static enum hx_key_made beyond_measure(const struct hx_key_path *path, struct ha
 }
 
 enum hx_key_made hx_part_text(
-	struct hx_key_view *view, const struct hx_key_path *path, const struct hx_key_part *part,
-	struct hapax_bytes *ret, struct hapax_error *err)
+	struct hx_key_view *view, const struct hx_key_path *path, struct hapax_bytes *ret,
+	struct hapax_error *err)
 {
-	unsigned char *to = hx_view_room(view, hx_part_text_max(part), err);
+	struct hx_key_part part;
+	enum hx_key_made made = hx_view_part(view, path, &part, err);
+	unsigned char *to;
 	const unsigned char *end;
 
+	if (made != HX_KEY_MADE)
+		return made;
+	to = hx_view_room(view, hx_part_text_max(&part), err);
 	if (to == NULL)
 		return HX_KEY_FAILED;
-	end = hx_part_write(part, to);
+	end = hx_part_write(&part, to);
 	if (end == NULL)
 		return beyond_measure(path, err);
 	*ret = hx_bytes(to, (size_t)(end - to));
@@ -181,19 +186,16 @@ void hx_key_set_text(struct hapax_key *ret, struct hapax_bytes text)
 }
 
 enum hx_key_made hx_part_single(
-	struct hx_key_view *view, const struct hx_key_path *path, struct hapax_key *ret,
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
 	struct hapax_error *err)
 {
 	struct hapax_bytes text = {NULL, 0};
-	struct hx_key_part part;
-	enum hx_key_made made = hx_view_part(view, path, &part, err);
+	enum hx_key_made made = hx_part_text(view, &strategy->paths[0], &text, err);
 
-	if (made == HX_KEY_MADE)
-		made = hx_part_text(view, path, &part, &text, err);
 	if (made != HX_KEY_MADE)
 		return made;
 	if (text.size == 0)
-		return was_empty(path, err);
+		return was_empty(&strategy->paths[0], err);
 	hx_key_set_text(ret, text);
 	return HX_KEY_MADE;
 }
@@ -242,9 +244,11 @@ static enum hx_key_made finish_join(
 }
 
 enum hx_key_made hx_part_join(
-	struct hx_key_view *view, const struct hx_key_path *paths, size_t count,
-	enum hx_part_empty empty, struct hapax_key *ret, struct hapax_error *err)
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
+	struct hapax_error *err)
 {
+	const struct hx_key_path *paths = strategy->paths;
+	size_t count = strategy->path_count;
 	struct hx_key_part parts[HX_KEY_PATHS_MAX];
 	enum hx_key_made made = HX_KEY_MADE;
 	size_t plain_max = 0;
@@ -261,7 +265,7 @@ enum hx_key_made hx_part_join(
 		if (made != HX_KEY_MADE)
 			return made;
 		size = hx_part_text_max(&parts[i]);
-		if (size == 0 && empty == HX_PART_EMPTY_MISSING)
+		if (size == 0 && !(strategy->type->flags & HX_KEY_TYPE_EMPTY))
 			return was_empty(&paths[i], err);
 		plain_max = size > plain_max ? size : plain_max;
 		joined_max += HX_PART_ESCAPE_FACTOR * size + 1;

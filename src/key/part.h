@@ -17,15 +17,15 @@
 
 #include <hapax/key.h>
 
-#include "key/view.h"
+#include "key/key.h"
 
 /*
- * The unescaped text of a part, in the scratch of view until its next use. MISSING: a number out of
- * range; the message names path.
+ * The unescaped text of the part at path, in the scratch of view until its next use. MISSING: also
+ * a number out of range; the message names path.
  */
 enum hx_key_made hx_part_text(
-	struct hx_key_view *view, const struct hx_key_path *path, const struct hx_key_part *part,
-	struct hapax_bytes *ret, struct hapax_error *err);
+	struct hx_key_view *view, const struct hx_key_path *path, struct hapax_bytes *ret,
+	struct hapax_error *err);
 
 /* The maximum size of a part's text. */
 size_t hx_part_text_max(const struct hx_key_part *part);
@@ -39,20 +39,14 @@ enum { HX_PART_ESCAPE_FACTOR = 3 };
 /* Escape percent signs, controls, invalid UTF-8 and separator. */
 unsigned char *hx_part_escape(struct hapax_bytes text, unsigned char separator, unsigned char *to);
 
-/* Make the key from one part, unchanged. MISSING also if it is empty. */
-enum hx_key_made hx_part_single(
-	struct hx_key_view *view, const struct hx_key_path *path, struct hapax_key *ret,
-	struct hapax_error *err);
+/* Make the key from the only part of strategy, unchanged. MISSING also if it is empty. */
+hx_key_make_fn hx_part_single;
 
-enum hx_part_empty {
-	HX_PART_EMPTY_MISSING, /* it identifies nothing */
-	HX_PART_EMPTY_ALLOWED, /* an empty part is a value like any other */
-};
-
-/* Make the key from several parts (hapax/key.h, HAPAX_KEY_SEPARATOR). */
-enum hx_key_made hx_part_join(
-	struct hx_key_view *view, const struct hx_key_path *paths, size_t count,
-	enum hx_part_empty empty, struct hapax_key *ret, struct hapax_error *err);
+/*
+ * Make the key from the parts of strategy (hapax/key.h, HAPAX_KEY_SEPARATOR). MISSING also if one is
+ * empty, unless its type has HX_KEY_TYPE_EMPTY.
+ */
+hx_key_make_fn hx_part_join;
 
 /*
  * Use text as the key. If it is too long, holds controls, is not UTF-8 or looks like a digest, use

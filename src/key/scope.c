@@ -79,7 +79,6 @@ static enum hapax_status make_name(
 {
 	struct hapax_bytes name = hx_bytes(rule->text, rule->text_size);
 	struct hapax_error why = {HAPAX_OK, 0, ""};
-	struct hx_key_part part;
 	enum hx_key_made made;
 	enum hapax_status status;
 
@@ -87,9 +86,7 @@ static enum hapax_status make_name(
 		set_name(name, out, ret_size);
 		return HAPAX_OK;
 	}
-	made = hx_view_part(view, rule->from, &part, &why);
-	if (made == HX_KEY_MADE)
-		made = hx_part_text(view, rule->from, &part, &name, &why);
+	made = hx_part_text(view, rule->from, &name, &why);
 	if (made != HX_KEY_MADE && (made != HX_KEY_ABSENT || rule->text_size == 0))
 		return hx_error_set(
 			err, why.status, 0, "cannot find the %s: %s", what, why.message);

@@ -18,8 +18,7 @@ static enum hapax_status no_memory(struct hapax_error *err)
 }
 
 enum hapax_status hx_key_refuse_argument(
-	const struct hapax_key_strategy *strategy, struct hapax_bytes argument,
-	struct hapax_error *err)
+	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err)
 {
 	if (argument.data == NULL)
 		return HAPAX_OK;
@@ -105,8 +104,13 @@ enum hapax_status hx_key_read_paths(
 	return HAPAX_OK;
 }
 
-enum hapax_status hx_key_need_uuids(struct hapax_key_strategy *strategy, struct hapax_error *err)
+enum hapax_status hx_key_read_uuids(
+	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err)
 {
+	enum hapax_status status = hx_key_refuse_argument(strategy, argument, err);
+
+	if (status != HAPAX_OK)
+		return status;
 	strategy->uuids = hx_alloc_zero(1, sizeof(*strategy->uuids));
 	if (strategy->uuids == NULL)
 		return no_memory(err);

@@ -6,7 +6,6 @@
  * and all but the first would be lost. The same holds for an empty type or id.
  */
 #include "base/error.h"
-#include "key/key.h"
 #include "key/part.h"
 
 enum { PART_COUNT = 3, VERSION = 2 };
@@ -52,12 +51,9 @@ static bool is_whole_number(struct hapax_bytes text)
 static enum hx_key_made check_version(
 	struct hx_key_view *view, const struct hx_key_path *path, struct hapax_error *err)
 {
-	struct hx_key_part part;
 	struct hapax_bytes text = {NULL, 0};
-	enum hx_key_made made = hx_view_part(view, path, &part, err);
+	enum hx_key_made made = hx_part_text(view, path, &text, err);
 
-	if (made == HX_KEY_MADE)
-		made = hx_part_text(view, path, &part, &text, err);
 	if (made != HX_KEY_MADE || is_whole_number(text))
 		return made;
 	(void)hx_error_set(
@@ -70,8 +66,7 @@ static enum hx_key_made make(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
 	struct hapax_error *err)
 {
-	enum hx_key_made made =
-		hx_part_join(view, strategy->paths, PART_COUNT, HX_PART_EMPTY_MISSING, ret, err);
+	enum hx_key_made made = hx_part_join(strategy, view, ret, err);
 
 	return made == HX_KEY_MADE ? check_version(view, &strategy->paths[VERSION], err) : made;
 }

@@ -5,12 +5,6 @@
 #include "key/content.h"
 #include "key/key.h"
 
-static enum hapax_status parse(
-	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err)
-{
-	return hx_key_refuse_argument(strategy, argument, err);
-}
-
 /* No prefix: 64 digits, as in document C. */
 static enum hx_key_made make(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
@@ -24,6 +18,6 @@ const struct hx_key_type hx_key_content = {
 	.syntax = "content",
 	.summary = "SHA-256 of the canonical data, or of the included fields",
 	.flags = HX_KEY_TYPE_CONTENT,
-	.parse = parse,
+	.parse = hx_key_refuse_argument,
 	.make = make,
 };

@@ -5,7 +5,6 @@
  * An id is unique only within its source, so the key contains both. They are joined like the parts
  * of a composite: slashes and colons in a source cannot be mistaken for the separator.
  */
-#include "key/key.h"
 #include "key/part.h"
 
 static enum hapax_status parse(
@@ -25,18 +24,10 @@ static enum hapax_status parse(
 }
 
 /* Both must have at least one character (CloudEvents 1.0.2, 3.1.1). */
-static enum hx_key_made make(
-	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
-	struct hapax_error *err)
-{
-	return hx_part_join(
-		view, strategy->paths, strategy->path_count, HX_PART_EMPTY_MISSING, ret, err);
-}
-
 const struct hx_key_type hx_key_event_id = {
 	.name = "event-id",
 	.syntax = "event-id",
 	.summary = "source and id of a CloudEvent",
 	.parse = parse,
-	.make = make,
+	.make = hx_part_join,
 };

@@ -3,7 +3,6 @@
  * strategy_field.c - field: one value, unchanged.
  */
 #include "base/error.h"
-#include "key/key.h"
 #include "key/part.h"
 
 static enum hapax_status parse(
@@ -19,17 +18,10 @@ static enum hapax_status parse(
 	return status;
 }
 
-static enum hx_key_made make(
-	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
-	struct hapax_error *err)
-{
-	return hx_part_single(view, &strategy->paths[0], ret, err);
-}
-
 const struct hx_key_type hx_key_field = {
 	.name = "field",
 	.syntax = "field:PATH",
 	.summary = "one value",
 	.parse = parse,
-	.make = make,
+	.make = hx_part_single,
 };

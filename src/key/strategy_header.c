@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "key/key.h"
 #include "key/part.h"
 
 /* The path is header.NAME, even if paths are relative to the data. */
@@ -30,17 +29,10 @@ static enum hapax_status parse(
 	return hx_key_new_paths(texts, 1, 0, &strategy->paths, err);
 }
 
-static enum hx_key_made make(
-	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
-	struct hapax_error *err)
-{
-	return hx_part_single(view, &strategy->paths[0], ret, err);
-}
-
 const struct hx_key_type hx_key_header = {
 	.name = "header",
 	.syntax = "header:NAME",
 	.summary = "one header",
 	.parse = parse,
-	.make = make,
+	.make = hx_part_single,
 };

@@ -8,14 +8,6 @@
 #include "key/content.h"
 #include "key/key.h"
 
-static enum hapax_status parse(
-	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err)
-{
-	enum hapax_status status = hx_key_refuse_argument(strategy, argument, err);
-
-	return status == HAPAX_OK ? hx_key_need_uuids(strategy, err) : status;
-}
-
 static enum hx_key_made make(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
 	struct hapax_error *err)
@@ -32,6 +24,6 @@ const struct hx_key_type hx_key_hybrid = {
 	.syntax = "hybrid",
 	.summary = "like content, and a UUIDv7 that names the run",
 	.flags = HX_KEY_TYPE_CONTENT,
-	.parse = parse,
+	.parse = hx_key_read_uuids,
 	.make = make,
 };

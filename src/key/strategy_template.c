@@ -221,7 +221,6 @@ static enum hx_key_made event_time(
 	struct hapax_error *err)
 {
 	struct hx_key_path path;
-	struct hx_key_part part;
 	struct hapax_bytes text = {NULL, 0};
 	enum hx_key_made made;
 
@@ -235,9 +234,7 @@ static enum hx_key_made event_time(
 	}
 	/* A document has its own time, like its source and id. */
 	(void)hx_key_path_parse(&path, HX_BYTES_LIT("time"), true, false, NULL);
-	made = hx_view_part(view, &path, &part, err);
-	if (made == HX_KEY_MADE)
-		made = hx_part_text(view, &path, &part, &text, err);
+	made = hx_part_text(view, &path, &text, err);
 	if (made != HX_KEY_MADE || hx_date_parse(text, ret_ms))
 		return made;
 	(void)hx_error_set(

@@ -5,18 +5,9 @@
  * For producers, which make a key once and send it with every delivery. A receiver would never find
  * a duplicate with it, so receivers refuse it.
  */
-#include "key/key.h"
 #include "key/part.h"
 
 #include "base/bytes.h"
-
-static enum hapax_status parse(
-	struct hapax_key_strategy *strategy, struct hapax_bytes argument, struct hapax_error *err)
-{
-	enum hapax_status status = hx_key_refuse_argument(strategy, argument, err);
-
-	return status == HAPAX_OK ? hx_key_need_uuids(strategy, err) : status;
-}
 
 static enum hx_key_made make(
 	const struct hapax_key_strategy *strategy, struct hx_key_view *view, struct hapax_key *ret,
@@ -37,6 +28,6 @@ const struct hx_key_type hx_key_uuid7 = {
 	.syntax = "uuid7",
 	.summary = "a new key each time; for producers only",
 	.flags = HX_KEY_TYPE_PRODUCER,
-	.parse = parse,
+	.parse = hx_key_read_uuids,
 	.make = make,
 };
