@@ -59,8 +59,7 @@ static void check_field(const struct hx_proxy_key *key)
 	size_t size;
 
 	must(index < head.field_count);
-	must(hx_sfstring_read(head.fields[index].value, HX_SFSTRING_ANY, field, &size, NULL) ==
-	     HAPAX_OK);
+	must(hx_sfstring_read(head.fields[index].value, field, &size, NULL) == HAPAX_OK);
 	must(key->size == HX_PROXY_OPERATION_DIGITS + 1 + size);
 	must(memcmp(key->text + HX_PROXY_OPERATION_DIGITS + 1, field, size) == 0);
 	must(key->text[HX_PROXY_OPERATION_DIGITS] == '/');

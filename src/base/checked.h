@@ -20,24 +20,7 @@ __attribute__((warn_unused_result)) static inline bool hx_add_size(size_t a, siz
 	return __builtin_add_overflow(a, b, ret);
 }
 
-__attribute__((warn_unused_result)) static inline bool hx_sub_size(size_t a, size_t b, size_t *ret)
-{
-	return __builtin_sub_overflow(a, b, ret);
-}
-
 __attribute__((warn_unused_result)) static inline bool hx_mul_size(size_t a, size_t b, size_t *ret)
-{
-	return __builtin_mul_overflow(a, b, ret);
-}
-
-__attribute__((warn_unused_result)) static inline bool hx_add_u32(
-	uint32_t a, uint32_t b, uint32_t *ret)
-{
-	return __builtin_add_overflow(a, b, ret);
-}
-
-__attribute__((warn_unused_result)) static inline bool hx_mul_u32(
-	uint32_t a, uint32_t b, uint32_t *ret)
 {
 	return __builtin_mul_overflow(a, b, ret);
 }
@@ -46,12 +29,6 @@ __attribute__((warn_unused_result)) static inline bool hx_add_u64(
 	uint64_t a, uint64_t b, uint64_t *ret)
 {
 	return __builtin_add_overflow(a, b, ret);
-}
-
-__attribute__((warn_unused_result)) static inline bool hx_sub_u64(
-	uint64_t a, uint64_t b, uint64_t *ret)
-{
-	return __builtin_sub_overflow(a, b, ret);
 }
 
 __attribute__((warn_unused_result)) static inline bool hx_mul_u64(

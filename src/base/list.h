@@ -44,16 +44,6 @@
 		(list)->last = (item);                                                \
 	} while (0)
 
-/* Before all others. */
-#define HX_LIST_ADD_FIRST(list, item, link)      \
-	do {                                     \
-		assert((list)->first != (item)); \
-		if ((list)->first == NULL)       \
-			(list)->last = (item);   \
-		(item)->link = (list)->first;    \
-		(list)->first = (item);          \
-	} while (0)
-
 /* Unlink the first one: item is set to it, or to NULL when the list is empty. */
 #define HX_LIST_TAKE(list, item, link)                          \
 	do {                                                    \

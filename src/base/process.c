@@ -196,18 +196,6 @@ enum hapax_status hx_process_start(
 	return hx_error_set(err, status, failed, "could not start program '%s'", plan->argv[0]);
 }
 
-enum hapax_status hx_process_spawn(
-	const char *const argv[], int stdout_fd, int stderr_fd, pid_t *ret_pid,
-	struct hapax_error *err)
-{
-	struct hx_process_plan plan = HX_PROCESS_PLAN_INIT;
-
-	plan.argv = argv;
-	plan.stdout_fd = stdout_fd;
-	plan.stderr_fd = stderr_fd;
-	return hx_process_start(&plan, ret_pid, err);
-}
-
 bool hx_process_signal(pid_t pid, int number, unsigned flags)
 {
 	assert(pid > 1);
@@ -222,31 +210,20 @@ static struct hx_process_end end_of(int wait_status)
 }
 
 /* What waitpid() says; -1 with errno set. */
-static pid_t wait_for(pid_t pid, int options, int *ret_wait_status)
-{
-	pid_t waited;
-
-	assert(pid > 0);
-	do
-		waited = waitpid(pid, ret_wait_status, options);
-	while (waited < 0 && errno == EINTR);
-	return waited;
-}
-
-static enum hapax_status not_waited(pid_t pid, struct hapax_error *err)
-{
-	return hx_error_set(
-		err, hx_error_status_of(errno), errno, "could not wait for process %d", (int)pid);
-}
-
 enum hapax_status hx_process_poll(
 	pid_t pid, bool *ret_has_ended, struct hx_process_end *ret_end, struct hapax_error *err)
 {
 	int wait_status;
-	pid_t waited = wait_for(pid, WNOHANG, &wait_status);
+	pid_t waited;
 
+	assert(pid > 0);
+	do
+		waited = waitpid(pid, &wait_status, WNOHANG);
+	while (waited < 0 && errno == EINTR);
 	if (waited < 0)
-		return not_waited(pid, err);
+		return hx_error_set(
+			err, hx_error_status_of(errno), errno, "could not wait for process %d",
+			(int)pid);
 	*ret_has_ended = waited == pid;
 	if (waited == pid)
 		*ret_end = end_of(wait_status);
@@ -273,17 +250,6 @@ bool hx_process_in_foreground(void)
 	if (file >= 0)
 		(void)io->ops->close(io->context, file);
 	return is_foreground;
-}
-
-enum hapax_status hx_process_wait(
-	pid_t pid, struct hx_process_end *ret_end, struct hapax_error *err)
-{
-	int wait_status;
-
-	if (wait_for(pid, 0, &wait_status) < 0)
-		return not_waited(pid, err);
-	*ret_end = end_of(wait_status);
-	return HAPAX_OK;
 }
 
 /* flock() without waiting; 0, or -1 with errno set. */

@@ -31,15 +31,6 @@ uint64_t hx_process_raise_descriptors(void);
 /* How many bytes of addresses this process may map (ulimit -v, RLIMIT_AS); UINT64_MAX: no limit. */
 uint64_t hx_process_address_bytes_max(void);
 
-/*
- * Run argv[0], found along PATH, with our environment and no signal blocked. argv ends with NULL.
- * stdout_fd and stderr_fd become the child's 1 and 2; -1 leaves ours. INVALID: there is no such
- * program; else see hx_error_status_of(). Nothing was started then.
- */
-enum hapax_status hx_process_spawn(
-	const char *const argv[], int stdout_fd, int stderr_fd, pid_t *ret_pid,
-	struct hapax_error *err);
-
 enum hx_process_flag {
 	HX_PROCESS_GROUP = 1 << 0, /* the child leads its own process group */
 };
@@ -69,8 +60,8 @@ struct hx_process_plan {
 	}
 
 /*
- * As hx_process_spawn(). err->os_errno is ENOENT if there is no such program, and different for
- * other causes.
+ * Starts the program with no signal blocked. INVALID: there is no such program, and err->os_errno
+ * is ENOENT, or it cannot be run; else see hx_error_status_of(). Nothing was started then.
  */
 enum hapax_status hx_process_start(
 	const struct hx_process_plan *plan, pid_t *ret_pid, struct hapax_error *err);
@@ -96,10 +87,6 @@ int hx_process_stopped(pid_t pid);
  * is to use it must stay in our process group: another one would be stopped.
  */
 bool hx_process_in_foreground(void);
-
-/* Blocks until pid, our child, has ended. */
-enum hapax_status hx_process_wait(
-	pid_t pid, struct hx_process_end *ret_end, struct hapax_error *err);
 
 /*
  * flock(2), exclusive, without waiting; true when we hold it now. Unlike the lock of hx_io_ops it

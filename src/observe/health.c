@@ -8,8 +8,8 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "wire/http1/http1_text.h"
 #include "wire/json/json_write.h"
+#include "wire/media_type.h"
 #include "wire/percent.h"
 
 const char *hx_health_content_type(enum hx_health_form form)
@@ -26,25 +26,12 @@ bool hx_health_is_ok(const struct hx_health_component *components, size_t count)
 	return true;
 }
 
-static bool names_json(struct hapax_bytes element)
-{
-	static const char type[] = "application/json";
-	const unsigned char *at = element.data;
-	size_t size = strlen(type);
-
-	return element.size >= size &&
-		hx_http1_text_equal(hx_bytes(at, size), hx_bytes(type, size)) &&
-		(element.size == size || at[size] == ';' || hx_http1_is_blank(at[size]));
-}
-
 enum hx_health_form hx_health_form_of(struct hapax_bytes query, struct hapax_bytes accept)
 {
-	struct hapax_bytes name, value, element;
+	struct hapax_bytes name, value;
 
-	while (hx_http1_list_next(&accept, &element)) {
-		if (names_json(element))
-			return HX_HEALTH_JSON;
-	}
+	if (hx_media_type_accepts_json(accept))
+		return HX_HEALTH_JSON;
 	while (hx_percent_query_next(&query, &name, &value)) {
 		if (hx_bytes_equal(name, HX_BYTES_LIT("verbose")))
 			return HX_HEALTH_VERBOSE;

@@ -86,24 +86,28 @@ struct hapax_bytes hx_media_type_charset(struct hapax_bytes value)
 	return hx_bytes(NULL, 0);
 }
 
-/* ";q=0", ";q=0.0": it is named to be refused. */
-static bool is_refused(struct hapax_bytes element)
+unsigned hx_media_type_weight(struct hapax_bytes element)
 {
-	const char *at = element.data;
-	size_t size = element.size;
+	const unsigned char *at = element.data;
+	unsigned result = 0;
+	unsigned scale = 1000;
 
-	for (size_t i = 0; i + 3 < size; i++) {
-		if (at[i] != ';')
+	for (size_t i = 0; i + 2 < element.size; i++) {
+		bool begins = i > 0 && (at[i - 1] == ';' || hx_http1_is_blank(at[i - 1]));
+
+		if (!begins || (at[i] != 'q' && at[i] != 'Q') || at[i + 1] != '=')
 			continue;
-		for (i++; i < size && hx_http1_is_blank((unsigned char)at[i]); i++)
-			continue;
-		if (i + 2 >= size || (at[i] != 'q' && at[i] != 'Q') || at[i + 1] != '=')
-			continue;
-		for (i += 2; i < size && (at[i] == '0' || at[i] == '.'); i++)
-			continue;
-		return i == size || !hx_http1_is_digit((unsigned char)at[i]);
+		for (size_t k = i + 2; k < element.size && scale > 0; k++) {
+			if (at[k] == '.')
+				continue;
+			if (!hx_http1_is_digit(at[k]))
+				break;
+			result += scale * (unsigned)(at[k] - '0');
+			scale /= 10;
+		}
+		return result > 1000 ? 1000 : result;
 	}
-	return false;
+	return 1000;
 }
 
 bool hx_media_type_accepts_json(struct hapax_bytes accept)
@@ -116,7 +120,7 @@ bool hx_media_type_accepts_json(struct hapax_bytes accept)
 		/* Not every +json: a client that asks for a CloudEvent does not want this. */
 		if ((hx_http1_text_equal(type, HX_BYTES_LIT("application/json")) ||
 		     hx_http1_text_equal(type, HX_BYTES_LIT("text/json"))) &&
-		    !is_refused(element))
+		    hx_media_type_weight(element) > 0)
 			return true;
 	}
 	return false;

@@ -23,6 +23,9 @@ bool hx_media_type_is_json(struct hapax_bytes value);
 /* The parameter charset, without quotes; size 0: there is none. */
 struct hapax_bytes hx_media_type_charset(struct hapax_bytes value);
 
+/* The weight of one element of Accept in thousandths; 1000 unless it says otherwise, 0: refused. */
+unsigned hx_media_type_weight(struct hapax_bytes element);
+
 /* Does the value of Accept name JSON? A wildcard does not. */
 bool hx_media_type_accepts_json(struct hapax_bytes accept);
 

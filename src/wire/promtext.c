@@ -14,8 +14,9 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "wire/http1/http1_text.h"
 #include "base/utf8.h"
+#include "wire/http1/http1_text.h"
+#include "wire/media_type.h"
 
 enum { NUMBER_SIZE = 40 };
 
@@ -143,40 +144,6 @@ const char *hx_promtext_content_type(enum hx_promtext_format format)
 		: "text/plain; version=0.0.4; charset=utf-8";
 }
 
-/* The weight of one element of Accept in thousandths; default 1000. */
-static unsigned weight(struct hapax_bytes element)
-{
-	const unsigned char *at = element.data;
-	unsigned result = 0;
-	unsigned scale = 1000;
-
-	for (size_t i = 0; i + 2 < element.size; i++) {
-		bool begins = i > 0 && (at[i - 1] == ';' || hx_http1_is_blank(at[i - 1]));
-
-		if (!begins || (at[i] != 'q' && at[i] != 'Q') || at[i + 1] != '=')
-			continue;
-		for (size_t k = i + 2; k < element.size && scale > 0; k++) {
-			if (at[k] == '.')
-				continue;
-			if (!hx_http1_is_digit(at[k]))
-				break;
-			result += scale * (unsigned)(at[k] - '0');
-			scale /= 10;
-		}
-		return result > 1000 ? 1000 : result;
-	}
-	return 1000;
-}
-
-static bool names(struct hapax_bytes element, struct hapax_bytes type)
-{
-	const unsigned char *at = element.data;
-
-	return element.size >= type.size && hx_http1_text_equal(hx_bytes(at, type.size), type) &&
-		(element.size == type.size || at[type.size] == ';' ||
-		 hx_http1_is_blank(at[type.size]));
-}
-
 enum hx_promtext_format hx_promtext_accept(struct hapax_bytes accept)
 {
 	struct hapax_bytes element;
@@ -184,10 +151,13 @@ enum hx_promtext_format hx_promtext_accept(struct hapax_bytes accept)
 	unsigned plain = 0;
 
 	while (hx_http1_list_next(&accept, &element)) {
-		if (names(element, HX_BYTES_LIT("application/openmetrics-text")))
-			open = weight(element) > open ? weight(element) : open;
-		else if (names(element, HX_BYTES_LIT("text/plain")))
-			plain = weight(element) > plain ? weight(element) : plain;
+		struct hapax_bytes type = hx_media_type_essence(element);
+		unsigned weight = hx_media_type_weight(element);
+
+		if (hx_http1_text_equal(type, HX_BYTES_LIT("application/openmetrics-text")))
+			open = weight > open ? weight : open;
+		else if (hx_http1_text_equal(type, HX_BYTES_LIT("text/plain")))
+			plain = weight > plain ? weight : plain;
 	}
 	return open > 0 && open >= plain ? HX_PROMTEXT_OPENMETRICS : HX_PROMTEXT_PLAIN;
 }
@@ -372,29 +342,6 @@ void hx_promtext_info(
 	put_text(text, "1\n");
 }
 
-static void put_exemplar(struct hx_promtext *text, const struct hx_promtext_exemplar *exemplar)
-{
-	if (text->format == HX_PROMTEXT_PLAIN || exemplar->trace_id.size == 0)
-		return;
-	if (exemplar->trace_id.size + strlen("trace_id") > HX_PROMTEXT_EXEMPLAR_MAX) {
-		fail(text, HAPAX_ERR_INVALID, text->family, "the exemplar is too long");
-		return;
-	}
-	put_text(text, " # ");
-	put_label(text, "trace_id", exemplar->trace_id, 0);
-	put_text(text, "} ");
-	put_double(text, exemplar->value);
-	if (exemplar->time_s > 0) {
-		char number[NUMBER_SIZE];
-
-		/* Milliseconds, as a decimal: some readers accept no exponent here. */
-		(void)snprintf(
-			number, sizeof(number), " %llu.%03u", (unsigned long long)exemplar->time_s,
-			(unsigned)((exemplar->time_s - (double)(uint64_t)exemplar->time_s) * 1000));
-		put_text(text, number);
-	}
-}
-
 static bool check_histogram(struct hx_promtext *text, const struct hx_promtext_histogram *histogram)
 {
 	const double *bounds = histogram->bounds;
@@ -423,8 +370,6 @@ void hx_promtext_histogram(
 		below += histogram->buckets[i];
 		put_series(text, "_bucket", labels, label_count, &bound);
 		put_count(text, below);
-		if (histogram->exemplars != NULL)
-			put_exemplar(text, &histogram->exemplars[i]);
 		put_text(text, "\n");
 	}
 	put_series(text, "_sum", labels, label_count, NULL);

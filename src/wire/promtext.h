@@ -27,9 +27,6 @@
 enum {
 	/* For one family; limits the cost of one observation. */
 	HX_PROMTEXT_BUCKETS_MAX = 64,
-
-	/* OpenMetrics: of all names and values of an exemplar together. */
-	HX_PROMTEXT_EXEMPLAR_MAX = 128,
 };
 
 enum hx_promtext_format {
@@ -49,19 +46,11 @@ struct hx_promtext_label {
 	struct hapax_bytes value; /* UTF-8; other bytes become U+FFFD */
 };
 
-/* The last observation in a bucket. */
-struct hx_promtext_exemplar {
-	struct hapax_bytes trace_id; /* size 0: none */
-	double value;
-	double time_s; /* since 1970; 0: unknown */
-};
-
 /* buckets[i]: observations above bounds[i - 1] and up to bounds[i]; the last: above all. */
 struct hx_promtext_histogram {
 	const double *bounds; /* rising */
 	const uint64_t *buckets;
-	const struct hx_promtext_exemplar *exemplars; /* one for each bucket, or NULL */
-	size_t bound_count;                           /* buckets has one more */
+	size_t bound_count; /* buckets has one more */
 	double sum;
 };
 

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/utf8.h"
@@ -225,8 +224,8 @@ static bool read_bare(struct cursor *cursor, char *out, size_t *ret_size)
 }
 
 enum hapax_status hx_sfstring_read(
-	struct hapax_bytes value, enum hx_sfstring_form form, char out[HX_SFSTRING_MAX],
-	size_t *ret_size, struct hapax_error *err)
+	struct hapax_bytes value, char out[HX_SFSTRING_MAX], size_t *ret_size,
+	struct hapax_error *err)
 {
 	struct hapax_bytes text = hx_http1_trim(value);
 	struct cursor cursor = {value.data, text.data, NULL, NULL};
@@ -239,8 +238,6 @@ enum hapax_status hx_sfstring_read(
 	cursor.end = cursor.at + text.size;
 	if (*cursor.at == '"')
 		good = read_quoted(&cursor, key, &size);
-	else if (form == HX_SFSTRING_QUOTED)
-		good = sfstring_refuse(&cursor, "it must be in quotes");
 	else
 		good = read_bare(&cursor, key, &size);
 	if (!good)
@@ -249,36 +246,5 @@ enum hapax_status hx_sfstring_read(
 			(size_t)(cursor.at - cursor.begin), cursor.reason);
 	memcpy(out, key, size);
 	*ret_size = size;
-	return HAPAX_OK;
-}
-
-enum hapax_status hx_sfstring_write(
-	struct hapax_buf *out, struct hapax_bytes key, struct hapax_error *err)
-{
-	const unsigned char *at = key.data;
-	size_t before = out->size;
-	enum hapax_status status;
-
-	if (key.size == 0 || key.size > HX_SFSTRING_MAX)
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "a key of %zu bytes has no text form", key.size);
-	status = hx_buf_append_byte(out, '"');
-	for (size_t i = 0; i < key.size && status == HAPAX_OK; i++) {
-		if (at[i] < 0x20 || at[i] > 0x7e) {
-			out->size = before;
-			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "byte %zu: not printable ASCII", i);
-		}
-		if (at[i] == '"' || at[i] == '\\')
-			status = hx_buf_append_byte(out, '\\');
-		if (status == HAPAX_OK)
-			status = hx_buf_append_byte(out, at[i]);
-	}
-	if (status == HAPAX_OK)
-		status = hx_buf_append_byte(out, '"');
-	if (status != HAPAX_OK) {
-		out->size = before;
-		return hx_error_set(err, status, 0, "the key is too long");
-	}
 	return HAPAX_OK;
 }

@@ -5,7 +5,7 @@
  * The draft says that it is a String of RFC 8941, in quotes: "8e03978e-…"; parameters may follow
  * and are ignored. Most clients send it bare: 8e03978e-…. Both are the same key. A value that a
  * proxy may have joined from two fields is refused. A string in quotes is ASCII; a bare one may be
- * any UTF-8 without blanks and controls.
+ * any UTF-8 without blanks, controls and commas.
  *
  * Threads: any.
  */
@@ -22,21 +22,12 @@ enum {
 	HX_SFSTRING_MAX = 255,
 };
 
-enum hx_sfstring_form {
-	HX_SFSTRING_ANY,    /* in quotes, or bare: visible UTF-8 without a comma */
-	HX_SFSTRING_QUOTED, /* only as in RFC 8941 */
-};
-
 /*
  * Write the key, 1 to 255 bytes of UTF-8 without controls, to out, and its size to *ret_size.
  * INVALID: not a key; the message begins with "byte N: ", from 0.
  */
 enum hapax_status hx_sfstring_read(
-	struct hapax_bytes value, enum hx_sfstring_form form, char out[HX_SFSTRING_MAX],
-	size_t *ret_size, struct hapax_error *err);
-
-/* Append key in quotes. INVALID: it is not 1 to 255 bytes of printable ASCII. */
-enum hapax_status hx_sfstring_write(
-	struct hapax_buf *out, struct hapax_bytes key, struct hapax_error *err);
+	struct hapax_bytes value, char out[HX_SFSTRING_MAX], size_t *ret_size,
+	struct hapax_error *err);
 
 #endif

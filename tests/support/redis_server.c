@@ -103,6 +103,7 @@ void redis_server_start(struct redis_server *server)
 		server->dir.path, "--save", "",   "--logfile", "log"};
 	size_t count = 11;
 	int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	struct hx_process_plan plan = HX_PROCESS_PLAN_INIT;
 
 	snprintf(port, sizeof(port), "%d", server->port);
 	for (size_t i = 0; server->options[i] != NULL; i++) {
@@ -110,7 +111,9 @@ void redis_server_start(struct redis_server *server)
 			give_up("too many options");
 		argv[count++] = server->options[i];
 	}
-	if (hx_process_spawn(argv, nowhere, nowhere, &server->pid, NULL) != HAPAX_OK)
+	plan.argv = argv;
+	plan.stdout_fd = plan.stderr_fd = nowhere;
+	if (hx_process_start(&plan, &server->pid, NULL) != HAPAX_OK)
 		give_up("redis-server does not start");
 	close(nowhere);
 	for (int tries = 0; tries < START_TRIES; tries++) {

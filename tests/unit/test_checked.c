@@ -17,9 +17,6 @@ static void sizes(void **state)
 	assert_int_equal(ret, 5);
 	assert_false(hx_add_size(SIZE_MAX, 0, &ret));
 	assert_true(hx_add_size(SIZE_MAX, 1, &ret));
-	assert_false(hx_sub_size(3, 3, &ret));
-	assert_int_equal(ret, 0);
-	assert_true(hx_sub_size(2, 3, &ret));
 	assert_false(hx_mul_size(SIZE_MAX / 2, 2, &ret));
 	assert_int_equal(ret, SIZE_MAX - 1);
 	assert_true(hx_mul_size(SIZE_MAX / 2 + 1, 2, &ret));
@@ -28,19 +25,11 @@ static void sizes(void **state)
 
 static void unsigned_numbers(void **state)
 {
-	uint32_t ret_32;
 	uint64_t ret_64;
 
 	(void)state;
-	assert_false(hx_add_u32(UINT32_MAX - 1, 1, &ret_32));
-	assert_true(hx_add_u32(UINT32_MAX, 1, &ret_32));
-	assert_false(hx_mul_u32(65535, 65537, &ret_32));
-	assert_int_equal(ret_32, UINT32_MAX);
-	assert_true(hx_mul_u32(65536, 65536, &ret_32));
 	assert_false(hx_add_u64(UINT64_MAX - 1, 1, &ret_64));
 	assert_true(hx_add_u64(UINT64_MAX, 1, &ret_64));
-	assert_false(hx_sub_u64(7, 7, &ret_64));
-	assert_true(hx_sub_u64(0, 1, &ret_64));
 	assert_false(hx_mul_u64(UINT32_MAX, UINT32_MAX, &ret_64));
 	assert_true(hx_mul_u64(UINT64_C(1) << 32, UINT64_C(1) << 32, &ret_64));
 }

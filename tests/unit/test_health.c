@@ -102,6 +102,7 @@ static void the_form_is_the_one_that_is_asked_for(void **state)
 		{"a=b&verbose=1", "", HX_HEALTH_VERBOSE},
 		{"verbos&everbose", "", HX_HEALTH_SHORT},
 		{"verbose", "text/html, Application/JSON;q=0.9", HX_HEALTH_JSON},
+		{"verbose", "text/html, application/json;q=0", HX_HEALTH_VERBOSE},
 		{"", "application/json", HX_HEALTH_JSON},
 		{"", "application/json5", HX_HEALTH_SHORT},
 	};

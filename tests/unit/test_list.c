@@ -56,18 +56,6 @@ static void items_leave_in_the_order_in_which_they_came(void **state)
 	}
 }
 
-static void one_that_comes_first_leaves_first(void **state)
-{
-	struct items list = {NULL, NULL};
-	struct item items[] = {{.number = 1}, {.number = 2}, {.number = 3}};
-
-	(void)state;
-	HX_LIST_ADD_FIRST(&list, &items[1], next);
-	HX_LIST_ADD_FIRST(&list, &items[0], next);
-	HX_LIST_ADD(&list, &items[2], next);
-	assert_int_equal(digits(&list), 123);
-}
-
 static void all_are_taken_at_once(void **state)
 {
 	struct items list = {NULL, NULL};
@@ -131,7 +119,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(items_leave_in_the_order_in_which_they_came),
-		cmocka_unit_test(one_that_comes_first_leaves_first),
 		cmocka_unit_test(all_are_taken_at_once),
 		cmocka_unit_test(a_list_is_joined_behind_another),
 		cmocka_unit_test(an_item_may_be_in_two_lists),

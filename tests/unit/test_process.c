@@ -15,11 +15,38 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "support/temp_dir.h"
+
+static enum hapax_status spawn_program(
+	const char *const argv[], int stdout_fd, int stderr_fd, pid_t *ret_pid,
+	struct hapax_error *err)
+{
+	struct hx_process_plan plan = HX_PROCESS_PLAN_INIT;
+
+	plan.argv = argv;
+	plan.stdout_fd = stdout_fd;
+	plan.stderr_fd = stderr_fd;
+	return hx_process_start(&plan, ret_pid, err);
+}
+
+/* Blocks until pid has ended; hx_process_poll() then has the answer at once. */
+static enum hapax_status wait_for_end(
+	pid_t pid, struct hx_process_end *ret_end, struct hapax_error *err)
+{
+	enum hapax_status status;
+	bool has_ended = false;
+	siginfo_t info;
+
+	(void)waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT);
+	status = hx_process_poll(pid, &has_ended, ret_end, err);
+	assert_true(status != HAPAX_OK || has_ended);
+	return status;
+}
 
 static struct hx_process_end run(const char *const argv[], int stdout_fd, int stderr_fd)
 {
@@ -27,9 +54,9 @@ static struct hx_process_end run(const char *const argv[], int stdout_fd, int st
 	struct hapax_error err;
 	pid_t pid;
 
-	assert_int_equal(hx_process_spawn(argv, stdout_fd, stderr_fd, &pid, &err), HAPAX_OK);
+	assert_int_equal(spawn_program(argv, stdout_fd, stderr_fd, &pid, &err), HAPAX_OK);
 	assert_true(pid > 0);
-	assert_int_equal(hx_process_wait(pid, &end, &err), HAPAX_OK);
+	assert_int_equal(wait_for_end(pid, &end, &err), HAPAX_OK);
 	return end;
 }
 
@@ -172,11 +199,11 @@ static void no_program_no_child(void **state)
 	pid_t pid = 77;
 
 	(void)state;
-	assert_int_equal(hx_process_spawn(missing, -1, -1, &pid, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(spawn_program(missing, -1, -1, &pid, &err), HAPAX_ERR_INVALID);
 	assert_int_equal(err.os_errno, ENOENT);
 	assert_non_null(strstr(err.message, "hapax-no-such-program"));
-	assert_int_equal(hx_process_spawn(directory, -1, -1, &pid, &err), HAPAX_ERR_INVALID);
-	assert_int_equal(hx_process_spawn(missing, -1, -1, &pid, NULL), HAPAX_ERR_INVALID);
+	assert_int_equal(spawn_program(directory, -1, -1, &pid, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(spawn_program(missing, -1, -1, &pid, NULL), HAPAX_ERR_INVALID);
 	assert_int_equal(pid, 77);
 }
 
@@ -187,7 +214,7 @@ static void a_bad_descriptor_starts_nothing(void **state)
 	pid_t pid = 77;
 
 	(void)state;
-	assert_int_equal(hx_process_spawn(argv, 987, -1, &pid, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(spawn_program(argv, 987, -1, &pid, &err), HAPAX_ERR_INVALID);
 	assert_int_equal(err.os_errno, EBADF);
 	assert_int_equal(pid, 77);
 }
@@ -200,12 +227,12 @@ static void others_are_not_waited_for(void **state)
 	pid_t pid;
 
 	(void)state;
-	assert_int_equal(hx_process_wait(getpid(), &end, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(wait_for_end(getpid(), &end, &err), HAPAX_ERR_INVALID);
 	assert_int_equal(err.os_errno, ECHILD);
-	assert_int_equal(hx_process_spawn(argv, -1, -1, &pid, NULL), HAPAX_OK);
-	assert_int_equal(hx_process_wait(pid, &end, NULL), HAPAX_OK);
+	assert_int_equal(spawn_program(argv, -1, -1, &pid, NULL), HAPAX_OK);
+	assert_int_equal(wait_for_end(pid, &end, NULL), HAPAX_OK);
 	end.exit_code = 77;
-	assert_int_equal(hx_process_wait(pid, &end, &err), HAPAX_ERR_INVALID);
+	assert_int_equal(wait_for_end(pid, &end, &err), HAPAX_ERR_INVALID);
 	assert_int_equal(end.exit_code, 77);
 }
 
@@ -215,8 +242,8 @@ static void terminate_itself(void *arg)
 	const char *const argv[] = {"sh", "-c", "kill -TERM $$; exit 9", NULL};
 	pid_t pid;
 
-	if (hx_process_spawn(argv, -1, -1, &pid, NULL) == HAPAX_OK)
-		(void)hx_process_wait(pid, end, NULL);
+	if (spawn_program(argv, -1, -1, &pid, NULL) == HAPAX_OK)
+		(void)wait_for_end(pid, end, NULL);
 }
 
 /* Our threads block signals; a child that inherited that would outlive its TERM. */
@@ -275,7 +302,7 @@ static struct hx_process_end start_shell(
 	(void)close(out[1]);
 	read_pipe(out[0], text, size);
 	(void)close(out[0]);
-	assert_int_equal(hx_process_wait(pid, &end, &err), HAPAX_OK);
+	assert_int_equal(wait_for_end(pid, &end, &err), HAPAX_OK);
 	return end;
 }
 
@@ -358,7 +385,7 @@ static void a_kept_descriptor_keeps_its_lock(void **state)
 	assert_true(hx_file_is_locked(probe));
 	(void)close(in[1]);
 	(void)close(in[0]);
-	assert_int_equal(hx_process_wait(pid, &end, NULL), HAPAX_OK);
+	assert_int_equal(wait_for_end(pid, &end, NULL), HAPAX_OK);
 	assert_false(hx_file_is_locked(probe));
 	assert_int_equal(errno, 0);
 	(void)close(probe);
@@ -378,7 +405,7 @@ static void a_child_that_was_stopped(void **state)
 
 	(void)state;
 	assert_int_equal(hx_process_stopped(1), 0);
-	assert_int_equal(hx_process_spawn(argv, -1, -1, &pid, NULL), HAPAX_OK);
+	assert_int_equal(spawn_program(argv, -1, -1, &pid, NULL), HAPAX_OK);
 	do
 		number = hx_process_stopped(pid);
 	while (number == 0);
@@ -387,7 +414,7 @@ static void a_child_that_was_stopped(void **state)
 	assert_int_equal(hx_process_poll(pid, &has_ended, &end, NULL), HAPAX_OK);
 	assert_false(has_ended);
 	assert_true(hx_process_signal(pid, SIGCONT, 0));
-	assert_int_equal(hx_process_wait(pid, &end, NULL), HAPAX_OK);
+	assert_int_equal(wait_for_end(pid, &end, NULL), HAPAX_OK);
 	assert_int_equal(end.exit_code, 3);
 	assert_int_equal(hx_process_stopped(pid), 0);
 }

@@ -111,8 +111,7 @@ static const struct sfstring_case cases[] = {
 enum { CASE_COUNT = sizeof(cases) / sizeof(cases[0]) };
 
 static enum hapax_status read_text(
-	const char *value, enum hx_sfstring_form form, char out[HX_SFSTRING_MAX], size_t *ret_size,
-	struct hapax_error *err)
+	const char *value, char out[HX_SFSTRING_MAX], size_t *ret_size, struct hapax_error *err)
 {
 	size_t size = strlen(value);
 	char *copy = malloc(size + 1);
@@ -120,7 +119,7 @@ static enum hapax_status read_text(
 
 	assert_non_null(copy);
 	memcpy(copy + 1, value, size);
-	status = hx_sfstring_read(hx_bytes(copy + 1, size), form, out, ret_size, err);
+	status = hx_sfstring_read(hx_bytes(copy + 1, size), out, ret_size, err);
 	free(copy);
 	return status;
 }
@@ -133,8 +132,7 @@ static void keys_are_read_or_refused_with_a_place(void **state)
 		char out[HX_SFSTRING_MAX];
 		char place[32];
 		size_t size = 99;
-		enum hapax_status status =
-			read_text(cases[i].value, HX_SFSTRING_ANY, out, &size, &err);
+		enum hapax_status status = read_text(cases[i].value, out, &size, &err);
 
 		if (cases[i].key != NULL) {
 			if (status != HAPAX_OK)
@@ -147,20 +145,6 @@ static void keys_are_read_or_refused_with_a_place(void **state)
 		if (status != HAPAX_ERR_INVALID || strncmp(err.message, place, strlen(place)) != 0)
 			fail_msg("'%s': wanted %s, got %s", cases[i].value, place, err.message);
 		assert_int_equal(size, 99);
-	}
-}
-
-static void strict_takes_quotes_only(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < CASE_COUNT; i++) {
-		const char *value = cases[i].value + strspn(cases[i].value, " \t");
-		char out[HX_SFSTRING_MAX];
-		size_t size;
-		bool taken =
-			read_text(cases[i].value, HX_SFSTRING_QUOTED, out, &size, NULL) == HAPAX_OK;
-
-		assert_int_equal(taken, cases[i].key != NULL && *value == '"');
 	}
 }
 
@@ -181,59 +165,18 @@ static void keys_have_at_most_255_characters(void **state)
 				text, sizeof(text), "%s%.*s%s", quoted ? "\"" : "", (int)count,
 				value, quoted ? "\"" : "");
 			assert_int_equal(
-				read_text(text, HX_SFSTRING_ANY, out, &size, NULL),
+				read_text(text, out, &size, NULL),
 				extra == 0 ? HAPAX_OK : HAPAX_ERR_INVALID);
 		}
 	}
 	assert_int_equal(size, HX_SFSTRING_MAX);
 }
 
-static void what_is_written_is_read_back(void **state)
-{
-	static const char *const keys[] = {"a", "a b", "\"", "\\", "a,\"b\\c;", " "};
-	struct hapax_buf out;
-
-	(void)state;
-	hx_buf_init(&out, 1024);
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		char key[HX_SFSTRING_MAX];
-		size_t size;
-
-		hx_buf_clear(&out);
-		assert_int_equal(
-			hx_sfstring_write(&out, hapax_bytes_from_text(keys[i]), NULL), HAPAX_OK);
-		assert_int_equal(
-			hx_sfstring_read(
-				hx_bytes(out.data, out.size), HX_SFSTRING_QUOTED, key, &size, NULL),
-			HAPAX_OK);
-		assert_true(hx_bytes_equal(hx_bytes(key, size), hapax_bytes_from_text(keys[i])));
-	}
-	hx_buf_done(&out);
-}
-
-static void what_cannot_be_written_leaves_nothing(void **state)
-{
-	struct hapax_buf out;
-
-	(void)state;
-	hx_buf_init(&out, 3);
-	assert_int_equal(hx_sfstring_write(&out, HX_BYTES_LIT(""), NULL), HAPAX_ERR_INVALID);
-	assert_int_equal(hx_sfstring_write(&out, HX_BYTES_LIT("a\n"), NULL), HAPAX_ERR_INVALID);
-	assert_int_equal(hx_sfstring_write(&out, HX_BYTES_LIT("\xff"), NULL), HAPAX_ERR_INVALID);
-	assert_int_equal(hx_sfstring_write(&out, HX_BYTES_LIT("ab"), NULL), HAPAX_ERR_LIMIT);
-	assert_int_equal(out.size, 0);
-	assert_int_equal(hx_sfstring_write(&out, HX_BYTES_LIT("a"), NULL), HAPAX_OK);
-	hx_buf_done(&out);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_are_read_or_refused_with_a_place),
-		cmocka_unit_test(strict_takes_quotes_only),
 		cmocka_unit_test(keys_have_at_most_255_characters),
-		cmocka_unit_test(what_is_written_is_read_back),
-		cmocka_unit_test(what_cannot_be_written_leaves_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -365,8 +365,7 @@ static enum hx_proxy_key_end read_field(
 		return HX_PROXY_KEY_INVALID;
 	if (index == head->field_count)
 		return HX_PROXY_KEY_MISSING;
-	if (hx_sfstring_read(head->fields[index].value, HX_SFSTRING_ANY, out, ret_size, err) !=
-	    HAPAX_OK)
+	if (hx_sfstring_read(head->fields[index].value, out, ret_size, err) != HAPAX_OK)
 		return HX_PROXY_KEY_INVALID;
 	return HX_PROXY_KEY_FOUND;
 }
