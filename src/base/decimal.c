@@ -21,3 +21,20 @@ size_t hx_decimal_write(char out[HX_DECIMAL_SIZE], int64_t value)
 	memcpy(out, digits + at, size);
 	return size - 1;
 }
+
+bool hx_decimal_read(const char *text, size_t size, uint32_t max, uint32_t *ret)
+{
+	uint64_t value = 0;
+
+	if (size == 0 || (size > 1 && text[0] == '0'))
+		return false;
+	for (size_t i = 0; i < size; i++) {
+		if (text[i] < '0' || text[i] > '9')
+			return false;
+		value = value * 10 + (uint64_t)(text[i] - '0');
+		if (value > max)
+			return false;
+	}
+	*ret = (uint32_t)value;
+	return true;
+}

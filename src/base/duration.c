@@ -186,18 +186,16 @@ void hx_duration_format(int64_t ms, char out[HX_DURATION_TEXT_SIZE])
 		memcpy(out, all, sizeof(all));
 }
 
-void hx_duration_span(int64_t ms, char out[HX_DURATION_TEXT_SIZE])
+void hx_duration_two_units(int64_t ms, char out[HX_DURATION_TEXT_SIZE])
 {
 	const struct unit *unit = &units[1]; /* days: weeks are not told */
 	int64_t small;
 
-	if (ms < 1000) {
-		memcpy(out, "<1s", 4);
-		return;
-	}
-	while (ms < unit->ms)
+	if (ms < 0)
+		ms = 0;
+	while (unit->ms > 1 && ms < unit->ms)
 		unit++;
-	small = unit->ms == 1000 ? 0 : ms % unit->ms / unit[1].ms;
+	small = unit->ms == 1 ? 0 : ms % unit->ms / unit[1].ms;
 	if (small == 0)
 		(void)snprintf(
 			out, HX_DURATION_TEXT_SIZE, "%" PRId64 "%s", ms / unit->ms, unit->name);
@@ -205,4 +203,12 @@ void hx_duration_span(int64_t ms, char out[HX_DURATION_TEXT_SIZE])
 		(void)snprintf(
 			out, HX_DURATION_TEXT_SIZE, "%" PRId64 "%s%" PRId64 "%s", ms / unit->ms,
 			unit->name, small, unit[1].name);
+}
+
+void hx_duration_span(int64_t ms, char out[HX_DURATION_TEXT_SIZE])
+{
+	if (ms < 1000)
+		memcpy(out, "<1s", 4);
+	else
+		hx_duration_two_units(ms - ms % 1000, out);
 }

@@ -28,6 +28,9 @@ enum hapax_status hx_duration_parse(
  */
 void hx_duration_format(int64_t ms, char out[HX_DURATION_TEXT_SIZE]);
 
+/* For logs: "250ms", "1s500ms", "5d2h": at most two units, rounded down. Negative is 0. */
+void hx_duration_two_units(int64_t ms, char out[HX_DURATION_TEXT_SIZE]);
+
 /* For people: "<1s", "42s", "3m20s", "5d2h": at most two units, rounded down. Negative is 0. */
 void hx_duration_span(int64_t ms, char out[HX_DURATION_TEXT_SIZE]);
 

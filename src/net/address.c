@@ -12,6 +12,7 @@
 #include <sys/un.h>
 
 #include "base/bytes.h"
+#include "base/decimal.h"
 #include "base/error.h"
 #include "wire/url.h"
 
@@ -35,24 +36,6 @@ static bool is_printable(const char *text, size_t size)
 		if ((unsigned char)text[i] <= ' ' || text[i] == 0x7f)
 			return false;
 	}
-	return true;
-}
-
-/* Only digits, at most 65535, without a leading zero, which could mean octal. */
-static bool parse_port(const char *text, size_t size, uint16_t *ret_port)
-{
-	uint32_t port = 0;
-
-	if (size == 0 || size > 5 || (size > 1 && text[0] == '0'))
-		return false;
-	for (size_t i = 0; i < size; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return false;
-		port = port * 10 + (uint32_t)(text[i] - '0');
-	}
-	if (port > UINT16_MAX)
-		return false;
-	*ret_port = (uint16_t)port;
 	return true;
 }
 
@@ -104,7 +87,7 @@ enum hapax_status hx_endpoint_parse(
 	const char *at = text.data;
 	const char *host;
 	size_t host_size, rest;
-	uint16_t port = 0;
+	uint32_t port = 0;
 
 	if (text.size >= unix_scheme.size &&
 	    hx_bytes_equal(hx_bytes(text.data, unix_scheme.size), unix_scheme))
@@ -116,13 +99,15 @@ enum hapax_status hx_endpoint_parse(
 	if (rest == text.size) {
 		if (port_default < 0)
 			return address_refuse(err, text, "missing port");
-		port = (uint16_t)port_default;
-	} else if (at[rest] != ':' || !parse_port(at + rest + 1, text.size - rest - 1, &port)) {
+		port = (uint32_t)port_default;
+	} else if (
+		at[rest] != ':' ||
+		!hx_decimal_read(at + rest + 1, text.size - rest - 1, UINT16_MAX, &port)) {
 		return address_refuse(
 			err, text, "the port must be 0 to 65535; write an IPv6 address in [ ]");
 	}
 	memset(ret_endpoint, 0, sizeof(*ret_endpoint));
-	ret_endpoint->port = port;
+	ret_endpoint->port = (uint16_t)port;
 	memcpy(ret_endpoint->host, host, host_size);
 	return HAPAX_OK;
 }

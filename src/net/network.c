@@ -5,7 +5,9 @@
 #include <netinet/in.h>
 #include <string.h>
 
-enum { V4_OFFSET = 12, V4_BITS = 8 * V4_OFFSET, BITS_MAX = 128, DIGITS_MAX = 3 };
+#include "base/decimal.h"
+
+enum { V4_OFFSET = 12, V4_BITS = 8 * V4_OFFSET, BITS_MAX = 128 };
 
 static const unsigned char v4_prefix[V4_OFFSET] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
@@ -36,20 +38,6 @@ bool hx_network_ip_is_loopback(const unsigned char ip[HX_IP_SIZE])
 	return memcmp(ip, own, sizeof(own)) == 0;
 }
 
-/* The number after the slash; false: not a number, or above max. */
-static bool parse_bits(const char *text, unsigned max, unsigned *ret_bits)
-{
-	*ret_bits = 0;
-	if (text[0] == '\0' || strlen(text) > DIGITS_MAX || (text[0] == '0' && text[1] != '\0'))
-		return false;
-	for (; *text != '\0'; text++) {
-		if (*text < '0' || *text > '9')
-			return false;
-		*ret_bits = *ret_bits * 10 + (unsigned)(*text - '0');
-	}
-	return *ret_bits <= max;
-}
-
 static bool bit(const unsigned char ip[HX_IP_SIZE], unsigned index)
 {
 	return (ip[index / 8] >> (7 - index % 8) & 1) != 0;
@@ -64,7 +52,8 @@ bool hx_network_parse(const char *text, struct hx_network *ret_network)
 	if (!hx_network_ip_parse((struct hapax_bytes){text, size}, ret_network->ip))
 		return false;
 	ret_network->bits = BITS_MAX - base;
-	if (slash != NULL && !parse_bits(slash + 1, BITS_MAX - base, &ret_network->bits))
+	if (slash != NULL &&
+	    !hx_decimal_read(slash + 1, strlen(slash + 1), BITS_MAX - base, &ret_network->bits))
 		return false;
 	ret_network->bits += base;
 	for (unsigned i = ret_network->bits; i < BITS_MAX; i++) {

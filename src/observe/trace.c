@@ -41,15 +41,6 @@ void hx_trace_hash_key(struct hapax_bytes key, char out[HX_TRACE_KEY_HASH_SIZE])
 	out[strlen(prefix) + DIGITS] = '\0';
 }
 
-static void put_id(
-	struct hx_json_write *json, const char *name, const unsigned char *id, size_t size)
-{
-	char digits[2 * HX_TRACE_ID_SIZE];
-
-	hx_hex_encode(id, size, digits);
-	hx_json_write_bytes(json, name, hx_bytes(digits, 2 * size));
-}
-
 /* A 64-bit number is a string in OTLP's JSON. */
 static void put_number(struct hx_json_write *json, const char *name, uint64_t value)
 {
@@ -103,10 +94,10 @@ static void begin_span(
 	const unsigned char *parent_id, const char *name, unsigned kind)
 {
 	hx_json_write_begin(json, NULL, '{');
-	put_id(json, "traceId", note->context.trace_id, HX_TRACE_ID_SIZE);
-	put_id(json, "spanId", id, HX_SPAN_ID_SIZE);
+	hx_json_write_hex(json, "traceId", note->context.trace_id, HX_TRACE_ID_SIZE);
+	hx_json_write_hex(json, "spanId", id, HX_SPAN_ID_SIZE);
 	if (parent_id != NULL)
-		put_id(json, "parentSpanId", parent_id, HX_SPAN_ID_SIZE);
+		hx_json_write_hex(json, "parentSpanId", parent_id, HX_SPAN_ID_SIZE);
 	hx_json_write_text(json, "name", name);
 	hx_json_write_unsigned(json, "kind", kind);
 }
@@ -132,8 +123,8 @@ static void put_link(struct hx_json_write *json, const struct hx_trace_context *
 {
 	hx_json_write_begin(json, "links", '[');
 	hx_json_write_begin(json, NULL, '{');
-	put_id(json, "traceId", original->trace_id, HX_TRACE_ID_SIZE);
-	put_id(json, "spanId", original->span_id, HX_SPAN_ID_SIZE);
+	hx_json_write_hex(json, "traceId", original->trace_id, HX_TRACE_ID_SIZE);
+	hx_json_write_hex(json, "spanId", original->span_id, HX_SPAN_ID_SIZE);
 	hx_json_write_end(json, '}');
 	hx_json_write_end(json, ']');
 }

@@ -217,6 +217,26 @@ static void spans_have_two_units_at_most(void **state)
 	}
 }
 
+static void logs_have_two_units_down_to_ms(void **state)
+{
+	static const struct {
+		int64_t ms;
+		const char *text;
+	} cases[] = {
+		{0, "0ms"},       {-5, "0ms"},          {350, "350ms"},
+		{1000, "1s"},     {14250, "14s250ms"},  {83640000, "23h14m"},
+		{86400000, "1d"}, {601200000, "6d23h"}, {INT64_MAX, "106751991167d7h"},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		char text[HX_DURATION_TEXT_SIZE];
+
+		hx_duration_two_units(cases[i].ms, text);
+		assert_string_equal(text, cases[i].text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -227,6 +247,7 @@ int main(void)
 		cmocka_unit_test(writes_the_shortest),
 		cmocka_unit_test(what_is_written_reads_the_same),
 		cmocka_unit_test(spans_have_two_units_at_most),
+		cmocka_unit_test(logs_have_two_units_down_to_ms),
 	};
 
 	return cmocka_run_group_tests_name("duration", tests, NULL, NULL);

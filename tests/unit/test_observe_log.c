@@ -313,33 +313,6 @@ static void long_lines_are_cut_and_still_json(void **state)
 	}
 }
 
-static void durations_have_two_units(void **state)
-{
-	static const struct {
-		int64_t ms;
-		const char *text;
-	} cases[] = {
-		{0, "0ms"},
-		{-5, "0ms"},
-		{350, "350ms"},
-		{1000, "1s"},
-		{14250, "14s250ms"},
-		{83640000, "23h14m"},
-		{86400000, "1d"},
-		{601200000, "6d23h"},
-		{INT64_MAX, "forever"},
-		{INT64_MAX - 1, "106751991167d7h"},
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		char text[HX_LOGGER_DURATION_SIZE];
-
-		hx_logger_duration_format(cases[i].ms, text);
-		assert_string_equal(text, cases[i].text);
-	}
-}
-
 /* Without a reader: the caller is not held up, lost lines are counted, and close returns. */
 static void a_reader_that_does_not_read_holds_nobody_up(void **state)
 {
@@ -486,7 +459,6 @@ int main(void)
 		cmocka_unit_test(what_somebody_has_to_see_has_none),
 		cmocka_unit_test(more_messages_than_places_share_one),
 		cmocka_unit_test(long_lines_are_cut_and_still_json),
-		cmocka_unit_test(durations_have_two_units),
 		cmocka_unit_test(a_reader_that_does_not_read_holds_nobody_up),
 		cmocka_unit_test(what_was_lost_is_told),
 		cmocka_unit_test(a_reader_that_left_is_no_error),

@@ -12,16 +12,16 @@
 #include "base/buf.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/hex.h"
-#include "base/sha256.h"
+#include "base/duration.h"
 #include "base/utf8.h"
+#include "observe/trace.h"
 #include "wire/json/json_write.h"
 
 const char *const hx_logger_level_names[] = {"debug", "info", "warn", "error", NULL};
 const char *const hx_logger_keys_names[] = {"full", "hash", "none", NULL};
 
 /* Room for the end of a line: ,"cut":true,"suppressed":18446744073709551615} and LF. */
-enum { TAIL_SIZE = 64, HASH_DIGITS = 16, NUMBER_SIZE = 40 };
+enum { TAIL_SIZE = 64, NUMBER_SIZE = 40 };
 
 struct text {
 	struct hapax_buf buf; /* in the caller's memory; never grows */
@@ -112,18 +112,14 @@ static void put_bytes(struct text *text, const char *name, struct hapax_bytes va
 static void put_key(
 	struct text *text, const char *name, struct hapax_bytes key, enum hx_logger_keys keys)
 {
-	static const char prefix[] = "sha256:";
-	unsigned char digest[HX_SHA256_SIZE];
-	char hash[sizeof(prefix) + HASH_DIGITS];
+	char hash[HX_TRACE_KEY_HASH_SIZE];
 
 	switch (keys) {
 	case HX_LOGGER_KEYS_FULL: put_bytes(text, name, key); break;
 	case HX_LOGGER_KEYS_NONE: break;
 	case HX_LOGGER_KEYS_HASH:
-		hx_sha256(key.data, key.size, digest);
-		memcpy(hash, prefix, strlen(prefix));
-		hx_hex_encode(digest, HASH_DIGITS / 2, hash + strlen(prefix));
-		put_field(text, name, hx_bytes(hash, strlen(prefix) + HASH_DIGITS), true);
+		hx_trace_hash_key(key, hash);
+		put_text(text, name, hash);
 		break;
 	}
 }
@@ -143,38 +139,9 @@ static void put_share(struct text *text, const char *name, double value)
 	put_field(text, name, hx_bytes(number.data, number.size), false);
 }
 
-void hx_logger_duration_format(int64_t ms, char out[HX_LOGGER_DURATION_SIZE])
-{
-	static const struct {
-		const char *name;
-		int64_t ms;
-	} units[] = {{"d", 86400000}, {"h", 3600000}, {"m", 60000}, {"s", 1000}, {"ms", 1}};
-	enum { UNITS = HX_COUNT(units) };
-	size_t i = 0;
-	int64_t rest;
-
-	if (ms == INT64_MAX) {
-		(void)snprintf(out, HX_LOGGER_DURATION_SIZE, "forever");
-		return;
-	}
-	if (ms < 0)
-		ms = 0;
-	while (i + 1 < UNITS && ms < units[i].ms)
-		i++;
-	rest = i + 1 < UNITS ? ms % units[i].ms / units[i + 1].ms : 0;
-	if (rest == 0)
-		(void)snprintf(
-			out, HX_LOGGER_DURATION_SIZE, "%" PRId64 "%s", ms / units[i].ms,
-			units[i].name);
-	else
-		(void)snprintf(
-			out, HX_LOGGER_DURATION_SIZE, "%" PRId64 "%s%" PRId64 "%s",
-			ms / units[i].ms, units[i].name, rest, units[i + 1].name);
-}
-
 static void put(struct text *text, const struct hx_logger_field *field, enum hx_logger_keys keys)
 {
-	char value[HX_LOGGER_DURATION_SIZE];
+	char value[HX_DURATION_TEXT_SIZE];
 
 	switch (field->kind) {
 	case HX_LOGGER_FIELD_BYTES: put_bytes(text, field->name, field->bytes); break;
@@ -187,8 +154,8 @@ static void put(struct text *text, const struct hx_logger_field *field, enum hx_
 		put_field(text, field->name, hapax_bytes_from_text(value), false);
 		break;
 	case HX_LOGGER_FIELD_DURATION:
-		hx_logger_duration_format(field->number, value);
-		put_text(text, field->name, value);
+		hx_duration_two_units(field->number, value);
+		put_text(text, field->name, field->number == INT64_MAX ? "forever" : value);
 		break;
 	case HX_LOGGER_FIELD_TIME:
 		hx_clock_format_utc(field->number, value);

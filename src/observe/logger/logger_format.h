@@ -24,8 +24,4 @@ struct hx_logger_line {
 /* Write it with its newline; returns its size. Fields that do not fit are left out and marked. */
 size_t hx_logger_line_format(const struct hx_logger_line *line, char out[HX_LOGGER_LINE_MAX]);
 
-/* "23h14m", "6d23h", "14s", "350ms": the two largest units; HAPAX_TIME_NEVER: "forever". */
-enum { HX_LOGGER_DURATION_SIZE = 48 };
-void hx_logger_duration_format(int64_t ms, char out[HX_LOGGER_DURATION_SIZE]);
-
 #endif

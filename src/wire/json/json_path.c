@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/decimal.h"
 #include "base/error.h"
 
 /* The text being read, and the names so far. */
@@ -32,17 +33,7 @@ static enum hapax_status json_path_refuse(const struct reader *reader, const cha
 /* Digits without a zero in front, as an index; anything else is only a name. */
 static bool read_index(const char *text, size_t size, uint32_t *ret)
 {
-	uint32_t index = 0;
-
-	if (size == 0 || size > 9 || (size > 1 && text[0] == '0'))
-		return false;
-	for (size_t i = 0; i < size; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return false;
-		index = index * 10 + (uint32_t)(text[i] - '0');
-	}
-	*ret = index;
-	return true;
+	return hx_decimal_read(text, size, 999999999, ret);
 }
 
 static void put_byte(struct reader *reader, char byte)
@@ -256,8 +247,13 @@ static bool is_container(const struct hx_json_node *node)
 	return node->token.type == HX_JSON_OBJECT || node->token.type == HX_JSON_ARRAY;
 }
 
-static bool json_path_keep(
-	const struct hx_json_path *path, size_t at, struct hx_json_tree *tree, uint32_t index)
+/*
+ * Marks what the path selects from step `at` on, below the node at index, with HX_JSON_KEPT or
+ * HX_JSON_DROPPED; what is kept also marks its containers. False: it is not there.
+ */
+static bool mark(
+	const struct hx_json_path *path, size_t at, struct hx_json_tree *tree, uint32_t index,
+	uint8_t marks)
 {
 	struct hx_json_node *node = &tree->nodes[index];
 	const struct hx_json_step *step = &path->steps[at];
@@ -265,66 +261,37 @@ static bool json_path_keep(
 	bool found = false;
 
 	if (at == path->step_count) {
-		node->token.marks |= HX_JSON_KEPT;
+		node->token.marks |= marks;
 		return true;
 	}
 	switch ((enum hx_json_step_kind)step->kind) {
 	case HX_JSON_STEP_NAME:
 		child = child_at(path, step, tree, node);
 		found = child != NULL &&
-			json_path_keep(path, at + 1, tree, (uint32_t)(child - tree->nodes));
+			mark(path, at + 1, tree, (uint32_t)(child - tree->nodes), marks);
 		break;
 	case HX_JSON_STEP_EACH:
 		found = is_container(node);
 		for (uint32_t i = node->child; i != 0; i = tree->nodes[i].next)
-			found &= json_path_keep(path, at + 1, tree, i);
+			found &= mark(path, at + 1, tree, i, marks);
 		break;
 	case HX_JSON_STEP_BELOW:
-		found = json_path_keep(path, at + 1, tree, index);
+		found = mark(path, at + 1, tree, index, marks);
 		for (uint32_t i = node->child; i != 0; i = tree->nodes[i].next)
-			found |= json_path_keep(path, at, tree, i);
+			found |= mark(path, at, tree, i, marks);
 		break;
 	}
-	if (found)
+	if (found && marks == HX_JSON_KEPT)
 		node->token.marks |= HX_JSON_PART;
 	return found;
 }
 
 bool hx_json_path_keep(const struct hx_json_path *path, struct hx_json_tree *tree)
 {
-	return json_path_keep(path, 0, tree, 0);
-}
-
-static void drop(
-	const struct hx_json_path *path, size_t at, struct hx_json_tree *tree, uint32_t index)
-{
-	struct hx_json_node *node = &tree->nodes[index];
-	const struct hx_json_step *step = &path->steps[at];
-	const struct hx_json_node *child;
-
-	if (at == path->step_count) {
-		node->token.marks |= HX_JSON_DROPPED;
-		return;
-	}
-	switch ((enum hx_json_step_kind)step->kind) {
-	case HX_JSON_STEP_NAME:
-		child = child_at(path, step, tree, node);
-		if (child != NULL)
-			drop(path, at + 1, tree, (uint32_t)(child - tree->nodes));
-		break;
-	case HX_JSON_STEP_EACH:
-		for (uint32_t i = node->child; i != 0; i = tree->nodes[i].next)
-			drop(path, at + 1, tree, i);
-		break;
-	case HX_JSON_STEP_BELOW:
-		drop(path, at + 1, tree, index);
-		for (uint32_t i = node->child; i != 0; i = tree->nodes[i].next)
-			drop(path, at, tree, i);
-		break;
-	}
+	return mark(path, 0, tree, 0, HX_JSON_KEPT);
 }
 
 void hx_json_path_drop(const struct hx_json_path *path, struct hx_json_tree *tree)
 {
-	drop(path, 0, tree, 0);
+	(void)mark(path, 0, tree, 0, HX_JSON_DROPPED);
 }
