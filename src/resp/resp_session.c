@@ -337,8 +337,9 @@ static void plan_command(struct hx_resp_session *session, struct hx_resp_batch *
 	size_t before = session->text.size;
 
 	/* An HTTP request: a browser was tricked into using this port. */
-	if (hx_resp_is_word(session->argv[0], "POST") ||
-	    hx_resp_is_word(session->argv[0], "HOST:")) {
+	if (session->command == NULL &&
+	    (hx_resp_is_word(session->argv[0], "POST") ||
+	     hx_resp_is_word(session->argv[0], "HOST:"))) {
 		give_up(session);
 		return;
 	}
