@@ -315,6 +315,10 @@ static void due_time_follows_the_state(void **state)
 	assert_int_equal(hx_arena_due(&record), 5500);
 	record.ttl_ms = HAPAX_TTL_FOREVER;
 	assert_int_equal(hx_arena_due(&record), HAPAX_TIME_NEVER);
+	/* A loaded lease may have ended at any time. The sum would be a time of its own. */
+	record.lease_ends_ms = -HAPAX_TTL_FOREVER;
+	assert_int_equal(hx_arena_due(&record), HAPAX_TIME_NEVER);
+	record.lease_ends_ms = 4500;
 	record.ttl_ms = 1000;
 	assert_int_equal(hx_arena_class(&record, 4000), HX_CLASS_HELD);
 	record.state = HAPAX_STATE_DONE;
