@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * claim.c - claim a key for a run: send the claim, wait in the queue, retry.
+ * claim.c - start a run and claim its key: send the claim, wait in the queue, retry.
  *
  * Only the store decides. A run that gets IN_PROGRESS and may wait joins the key's queue. It claims
  * again, with a new attempt_id, after one of these events:
@@ -23,6 +23,7 @@
 
 #include "base/backoff.h"
 #include "base/bytes.h"
+#include "base/error.h"
 #include "processor/processor.h"
 #include "processor/steps.h"
 
@@ -45,7 +46,7 @@ int64_t hx_claim_repeat_after(struct hapax_run *run, int64_t bound_ms)
 		hx_processor_random(run->processor));
 }
 
-void hx_claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
+static void claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
 	const struct hapax_processor_options *options = &run->processor->options;
 
@@ -76,10 +77,11 @@ static void wake(struct hx_pump *pump, struct hx_key_queue *queue, struct hapax_
 	assert(run->processor->stats.waiting > 0);
 	hx_key_queue_step_out(queue, run);
 	run->processor->stats.waiting--;
-	hx_claim_ask(pump, run, hx_processor_now(run->processor));
+	claim_ask(pump, run, hx_processor_now(run->processor));
 }
 
-void hx_key_queue_wake_one(struct hx_pump *pump, struct hx_key_queue *queue)
+/* Let the oldest waiter claim. */
+static void wake_one(struct hx_pump *pump, struct hx_key_queue *queue)
 {
 	struct hapax_run *run = queue->first;
 
@@ -92,7 +94,8 @@ void hx_key_queue_wake_one(struct hx_pump *pump, struct hx_key_queue *queue)
 	hx_key_queue_assert(queue);
 }
 
-void hx_key_queue_wake_all(struct hx_pump *pump, struct hx_key_queue *queue)
+/* Let all waiters claim. */
+static void wake_all(struct hx_pump *pump, struct hx_key_queue *queue)
 {
 	hx_timer_clear(&pump->processor->timers, &queue->timer);
 	while (queue->first != NULL) {
@@ -102,7 +105,8 @@ void hx_key_queue_wake_all(struct hx_pump *pump, struct hx_key_queue *queue)
 	assert(queue->last == NULL);
 }
 
-void hx_key_queue_watch(struct hx_pump *pump, struct hx_key_queue *queue, int64_t at_ms)
+/* No run of this process holds the key: claim again at that time if there are waiters. */
+static void watch(struct hx_pump *pump, struct hx_key_queue *queue, int64_t at_ms)
 {
 	if (queue->first == NULL || queue->holder != NULL || queue->scout != NULL)
 		return;
@@ -118,7 +122,7 @@ void hx_key_queue_due(struct hx_pump *pump, struct hx_key_queue *queue)
 	if (queue->holder != NULL || queue->scout != NULL || queue->first == NULL)
 		return;
 	pump->processor->stats.polled++;
-	hx_key_queue_wake_one(pump, queue);
+	wake_one(pump, queue);
 }
 
 /* When to claim again a key that another process holds. */
@@ -146,14 +150,13 @@ void hx_claim_part(struct hx_pump *pump, struct hapax_run *run, enum hx_parting 
 			queue->holder = NULL;
 		queue->turns++;
 		if (parting == HX_PARTING_SETTLED) {
-			hx_key_queue_wake_all(pump, queue);
+			wake_all(pump, queue);
 		} else if (parting == HX_PARTING_FREE) {
 			pump->processor->stats.woken +=
 				queue->first != NULL && queue->scout == NULL;
-			hx_key_queue_wake_one(pump, queue);
+			wake_one(pump, queue);
 		} else {
-			hx_key_queue_watch(
-				pump, queue, hx_time_after(hx_processor_now(run->processor), 1));
+			watch(pump, queue, hx_time_after(hx_processor_now(run->processor), 1));
 		}
 		/* A settled key leaves no waiter; otherwise the waiters have a scout or timer. */
 		assert(parting != HX_PARTING_SETTLED || queue->first == NULL);
@@ -178,7 +181,7 @@ static void return_scout(
 		assert(run->state == HX_RUN_CLAIMING);
 		queue->scout = NULL;
 		if (queue != decided)
-			hx_key_queue_wake_one(pump, queue);
+			wake_one(pump, queue);
 	}
 }
 
@@ -321,7 +324,7 @@ static void stand_in_line(struct hx_pump *pump, struct hapax_run *run, size_t in
 		run->processor->stats.attached++;
 		hx_pump_tell(pump, run, HAPAX_STEP_WAIT);
 	}
-	hx_key_queue_watch(pump, queue, next_look(run->processor, run->answer.lease_left_ms));
+	watch(pump, queue, next_look(run->processor, run->answer.lease_left_ms));
 	hx_run_assert(run);
 	hx_key_queue_assert(queue);
 }
@@ -337,15 +340,14 @@ static void in_progress(struct hx_pump *pump, struct hapax_run *run, size_t inde
 	run->answer.outcome = HAPAX_OUTCOME_IN_PROGRESS;
 	if (may_wait && queue->turns != run->keys[index].turns_seen) {
 		/* It remains the scout of its queue. */
-		hx_claim_ask(pump, run, now_ms);
+		claim_ask(pump, run, now_ms);
 		return;
 	}
 	return_scout(pump, run, queue);
 	if (may_wait) {
 		stand_in_line(pump, run, index);
 	} else {
-		hx_key_queue_watch(
-			pump, queue, next_look(run->processor, run->answer.lease_left_ms));
+		watch(pump, queue, next_look(run->processor, run->answer.lease_left_ms));
 		hx_run_end(pump, run, HAPAX_OK);
 	}
 }
@@ -363,7 +365,7 @@ static void settled(struct hx_pump *pump, struct hapax_run *run, size_t index)
 		run->answer.original_token = run->keys[index].record.token;
 	}
 	return_scout(pump, run, queue);
-	hx_key_queue_wake_all(pump, queue);
+	wake_all(pump, queue);
 	hx_run_end(pump, run, HAPAX_OK);
 }
 
@@ -377,7 +379,7 @@ static void unreadable(struct hx_pump *pump, struct hapax_run *run, size_t index
 	run->answer.outcome = HAPAX_OUTCOME_NONE;
 	run->answer.flags |= HAPAX_ANSWER_UNREADABLE;
 	return_scout(pump, run, queue);
-	hx_key_queue_wake_all(pump, queue);
+	wake_all(pump, queue);
 	hx_run_end(pump, run, HAPAX_ERR_CORRUPT);
 }
 
@@ -443,7 +445,7 @@ static void failed(struct hx_pump *pump, struct hapax_run *run, enum hapax_statu
 
 		if (queue->scout == run)
 			queue->scout = NULL;
-		hx_key_queue_watch(pump, queue, next_look(run->processor, 0));
+		watch(pump, queue, next_look(run->processor, 0));
 	}
 	if (run->has_left && !run->is_uncertain)
 		status = HAPAX_OK;
@@ -501,7 +503,8 @@ static bool is_same_payload(const struct hx_run_key *a, const struct hx_run_key 
 		memcmp(a->fingerprint, b->fingerprint, sizeof(a->fingerprint)) == 0;
 }
 
-bool hx_claim_attach(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
+/* Wait for a run of this process without asking the store, if possible. */
+static bool claim_attach(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 {
 	struct hx_key_queue *queue = run->keys[0].queue;
 	const struct hapax_run *holder = queue->holder;
@@ -546,7 +549,7 @@ void hx_claim_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
 		hx_run_arm(run);
 }
 
-void hx_claim_leave(struct hx_pump *pump, struct hapax_run *run)
+static void claim_leave(struct hx_pump *pump, struct hapax_run *run)
 {
 	if (run->state == HX_RUN_WAITING) {
 		stop_waiting(pump, run);
@@ -565,4 +568,123 @@ void hx_claim_leave(struct hx_pump *pump, struct hapax_run *run)
 		run->processor->stats.running--;
 		hx_finish_give_back(pump, run);
 	}
+}
+
+static void set_off(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms)
+{
+	assert(run->processor == pump->processor);
+	assert(run->state == HX_RUN_CLAIMING);
+	assert(run->sequence <= pump->processor->sequence);
+	if (run->key_count == 0) {
+		run->state = HX_RUN_RUNNING;
+		run->attempt = 1;
+		run->answer.attempt = 1;
+		run->answer.outcome = HAPAX_OUTCOME_ACQUIRED;
+		run->answer.flags |= HAPAX_ANSWER_UNPROTECTED;
+		pump->processor->stats.running++;
+		hx_pump_tell(pump, run, HAPAX_STEP_RUN);
+		return;
+	}
+	run->wait_ends_ms = hx_time_after(now_ms, run->options.wait_ms);
+	if (!claim_attach(pump, run, now_ms))
+		claim_ask(pump, run, now_ms);
+	assert(run->is_listed == (run->state == HX_RUN_CLAIMING));
+}
+
+/* Start with the early claim. No run can have waited for this answer: the run holds the key. */
+static void take_over(
+	struct hx_pump *pump, struct hapax_run *run, const struct hx_early_claim *claim)
+{
+	struct hx_verdict verdict = {HAPAX_OK, HAPAX_OUTCOME_ACQUIRED, 0};
+
+	assert(run->key_count == 1);
+	assert(claim->op->type == HAPAX_OP_CLAIM);
+	assert(claim->op->status == HAPAX_OK);
+	assert(claim->op->outcome == HAPAX_OUTCOME_ACQUIRED);
+	run->state = HX_RUN_CLAIMING;
+	run->question = HAPAX_OP_CLAIM;
+	run->sent_ms = claim->sent_ms;
+	memcpy(run->attempt_id, claim->op->attempt_id, sizeof(run->attempt_id));
+	hx_claim_answered(pump, run, verdict, claim->op);
+	assert(run->state == HX_RUN_RUNNING);
+	assert(run->token == claim->op->token);
+	assert(run->keys[0].queue->holder == run);
+}
+
+static enum hapax_status begin(
+	struct hapax_processor *processor, const struct hapax_request *requests, size_t count,
+	const struct hx_run_origin *origin, const struct hx_early_claim *claim,
+	struct hapax_error *err)
+{
+	enum hapax_status status;
+	struct hapax_run *list;
+	struct hx_pump pump;
+	int64_t now_ms;
+
+	if (processor == NULL || (requests == NULL && count != 0))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "a processor and requests are required");
+	/* An early claim belongs to one request. */
+	assert(claim == NULL || count == 1);
+	now_ms = hx_processor_now(processor);
+	hx_pump_enter(&pump, processor);
+	status = hx_runs_prepare(processor, requests, count, origin, &list, err);
+	while (status == HAPAX_OK && list != NULL) {
+		struct hapax_run *run = list;
+
+		list = run->list_next;
+		if (claim != NULL)
+			take_over(&pump, run, claim);
+		else
+			set_off(&pump, run, now_ms);
+	}
+	hx_pump_leave(&pump);
+	return status;
+}
+
+enum hapax_status hapax_processor_begin(
+	struct hapax_processor *processor, const struct hapax_request *requests, size_t count,
+	struct hapax_error *err)
+{
+	return begin(processor, requests, count, NULL, NULL, err);
+}
+
+enum hapax_status hx_processor_begin_one(
+	struct hapax_processor *processor, const struct hapax_request *request,
+	const struct hx_run_origin *origin, const struct hx_early_claim *claim,
+	struct hapax_error *err)
+{
+	return begin(processor, request, 1, origin, claim, err);
+}
+
+void hapax_run_leave(struct hapax_run *run)
+{
+	struct hx_pump pump;
+
+	hx_pump_enter(&pump, run->processor);
+	claim_leave(&pump, run);
+	hx_pump_leave(&pump);
+}
+
+void hapax_processor_leave(
+	struct hapax_processor *processor, struct hapax_bytes tenant, struct hapax_bytes group,
+	struct hapax_bytes key, const void *context)
+{
+	const struct hx_run_key wanted = {
+		.tenant = hx_run_name(tenant), .group = hx_run_name(group), .key = key};
+	struct hx_run_key *member;
+	struct hx_key_queue *queue;
+	struct hx_pump pump;
+
+	hx_pump_enter(&pump, processor);
+	queue = hx_key_queues_find(&processor->queues, &wanted);
+	member = queue == NULL ? NULL : queue->members;
+	while (member != NULL && (member->run->context != context || !member->run->has_waited))
+		member = member->member_next;
+	if (member != NULL) {
+		assert(member->queue == queue);
+		assert(member->run->processor == processor);
+		claim_leave(&pump, member->run);
+	}
+	hx_pump_leave(&pump);
 }

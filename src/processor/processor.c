@@ -14,7 +14,6 @@
 #include "base/random.h"
 #include "base/siphash.h"
 #include "base/time.h"
-#include "processor/batch.h"
 #include "processor/steps.h"
 
 #define POLL_MS_DEFAULT    100
@@ -229,7 +228,7 @@ void hx_processor_abandon(struct hapax_processor *processor)
 	hapax_store_unwatch(processor->store, &processor->watcher);
 	hx_ticker_done(&processor->ticker);
 	hx_runs_free(processor);
-	hx_batches_free(processor);
+	hx_pump_batches_free(processor);
 	hx_key_queues_done(&processor->queues);
 	hx_timer_heap_done(&processor->timers);
 	hx_cond_done(&processor->idle);

@@ -37,4 +37,7 @@ void hx_pump_tell(struct hx_pump *pump, struct hapax_run *run, enum hapax_step s
 /* Report the steps that wait for a tick. Locks: the mutex is held, but not during a step. */
 void hx_pump_tell_waiting(struct hx_pump *pump);
 
+/* The memory of its submits; none is in progress. */
+void hx_pump_batches_free(struct hapax_processor *processor);
+
 #endif

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * run.c - runs: their memory, the checked copy of their request, and their timer.
+ */
 #include "processor/run.h"
 
 #include <assert.h>
@@ -15,7 +18,9 @@ enum {
 	KEPT_BYTES_MAX = 4 * 1024,
 	/* Runs in the pool; after a burst, the rest is freed. */
 	POOL_MAX = 4096,
-	TEXT_BYTES_MAX = 1024 * (HX_KEY_SIZE_MAX + 2 * HX_SCOPE_PART_SIZE_MAX) + HX_OWNER_SIZE_MAX,
+	KEYS_MAX = 1024,
+	TEXT_BYTES_MAX =
+		KEYS_MAX * (HX_KEY_SIZE_MAX + 2 * HX_SCOPE_PART_SIZE_MAX) + HX_OWNER_SIZE_MAX,
 };
 
 static const struct hapax_bytes default_name = {"default", 7};
@@ -120,7 +125,7 @@ static void put_back(struct hapax_run *run)
 	processor->pool_count++;
 }
 
-struct hapax_run *hx_run_take(struct hapax_processor *processor, size_t key_count)
+static struct hapax_run *run_take(struct hapax_processor *processor, size_t key_count)
 {
 	struct hapax_run *run = processor->pool;
 
@@ -266,7 +271,7 @@ static void sort(struct hx_run_key *keys, size_t count)
 	}
 }
 
-enum hapax_status hx_run_fill(
+static enum hapax_status run_fill(
 	struct hapax_run *run, const struct hapax_request_key *keys, struct hapax_bytes owner,
 	struct hapax_error *err)
 {
@@ -294,6 +299,191 @@ enum hapax_status hx_run_fill(
 				err, HAPAX_ERR_INVALID, 0, "a request names the same key twice");
 	}
 	return HAPAX_OK;
+}
+
+/* A caller with another version of the header: fields that it does not have are zero. */
+static bool read_request(
+	const struct hapax_request *requests, size_t index, struct hapax_request *ret)
+{
+	size_t size = requests->size;
+	const unsigned char *at = (const unsigned char *)requests + index * size;
+
+	*ret = (struct hapax_request)HAPAX_REQUEST_INIT;
+	if (size < sizeof(size) || size > sizeof(*ret))
+		return false;
+	memcpy(ret, at, size);
+	return ret->size == size;
+}
+
+static bool is_within(struct hapax_bytes bytes, size_t size_max)
+{
+	return bytes.size <= size_max && (bytes.size == 0 || bytes.data != NULL);
+}
+
+static const char *what_is_wrong_with_key(const struct hapax_request_key *key)
+{
+	if (key->key.size == 0 || !is_within(key->key, HX_KEY_SIZE_MAX))
+		return "the key must be 1 to 1,024 bytes long";
+	if (!is_within(key->tenant, HX_SCOPE_PART_SIZE_MAX) ||
+	    !is_within(key->group, HX_SCOPE_PART_SIZE_MAX))
+		return "tenant and group must be at most 128 bytes long";
+	return NULL;
+}
+
+/* The keys of a request as a list; a single key is copied to *one. */
+static const struct hapax_request_key *keys_of(
+	const struct hapax_request *request, struct hapax_request_key *one, size_t *ret_count)
+{
+	assert(request->key_count <= KEYS_MAX);
+	if (request->key_count != 0) {
+		*ret_count = request->key_count;
+		return request->keys;
+	}
+	*one = (struct hapax_request_key){
+		request->tenant, request->group, request->key, request->fingerprint};
+	*ret_count = 1;
+	return one;
+}
+
+static const char *what_is_wrong(const struct hapax_request *request, bool is_disabled)
+{
+	const struct hapax_request_key *keys;
+	struct hapax_request_key one;
+	const char *wrong = NULL;
+	size_t count;
+
+	if (request->step == NULL)
+		return "a function for its steps is required";
+	if (request->key_count > KEYS_MAX)
+		return "too many keys: limit 1,024";
+	if ((request->key_count != 0 && request->keys == NULL) ||
+	    !is_within(request->owner, SIZE_MAX))
+		return "a size is given without data";
+	/* A disabled run asks nothing and needs no key. */
+	if (is_disabled)
+		return NULL;
+	keys = keys_of(request, &one, &count);
+	for (size_t i = 0; i < count && wrong == NULL; i++)
+		wrong = what_is_wrong_with_key(&keys[i]);
+	return wrong;
+}
+
+/* Read the request and complete its options; index names it in errors. */
+static enum hapax_status check(
+	const struct hapax_processor *processor, const struct hapax_request *requests, size_t index,
+	struct hapax_request *ret_request, struct hapax_run_options *ret_options,
+	struct hapax_error *err)
+{
+	const char *wrong = "it has an unknown size";
+	struct hapax_error inner;
+
+	if (read_request(requests, index, ret_request)) {
+		wrong = inner.message;
+		if (hx_run_options_complete(processor, ret_request->options, ret_options, &inner) ==
+		    HAPAX_OK)
+			wrong = what_is_wrong(ret_request, ret_options->is_disabled);
+	}
+	if (wrong != NULL) {
+		(void)hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "request %zu: %s; nothing was started", index,
+			wrong);
+		return HAPAX_ERR_INVALID;
+	}
+	if (ret_request->key_count > 1 &&
+	    !(hapax_store_capabilities(processor->store) & HAPAX_STORE_MULTI_KEY))
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"request %zu has several keys, but store %s cannot claim them in one "
+			"step",
+			index, hapax_store_name(processor->store));
+	assert(ret_request->size <= sizeof(*ret_request));
+	assert(ret_options->size == sizeof(*ret_options));
+	return HAPAX_OK;
+}
+
+static enum hapax_status prepare(
+	struct hapax_processor *processor, const struct hapax_request *request,
+	const struct hapax_run_options *options, struct hapax_run **ret_run,
+	struct hapax_error *err)
+{
+	struct hapax_bytes owner = request->owner;
+	const struct hapax_request_key *keys;
+	struct hapax_request_key one;
+	enum hapax_status status;
+	struct hapax_run *run;
+	size_t count;
+
+	keys = keys_of(request, &one, &count);
+	run = run_take(processor, options->is_disabled ? 0 : count);
+	if (run == NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory; nothing was started");
+	if (owner.size == 0)
+		owner = hapax_bytes_from_text(processor->owner);
+	if (owner.size > HX_OWNER_SIZE_MAX)
+		owner.size = HX_OWNER_SIZE_MAX;
+	run->options = *options;
+	run->step = request->step;
+	/* A run from the pool brings nothing of its last use. */
+	assert(run->steps == 0);
+	assert(!run->is_telling);
+	run->context = request->context;
+	status = run_fill(run, keys, owner, err);
+	for (size_t i = 0; i < run->key_count && status == HAPAX_OK; i++) {
+		if (!hx_key_queues_join(&processor->queues, &processor->timers, &run->keys[i]))
+			status = hx_error_set(
+				err, HAPAX_ERR_NO_MEMORY, 0,
+				"not enough memory; nothing was started");
+	}
+	assert(status != HAPAX_OK || run->owner.size == owner.size);
+	*ret_run = run;
+	return status;
+}
+
+static void take_back(struct hapax_processor *processor, struct hapax_run *list)
+{
+	while (list != NULL) {
+		struct hapax_run *run = list;
+
+		/* Nothing was asked or reported: the run can go without a step. */
+		assert(run->processor == processor);
+		assert(!run->is_listed);
+		assert(run->steps == 0);
+		list = run->list_next;
+		for (size_t i = 0; i < run->key_count; i++)
+			hx_key_queues_quit(&processor->queues, &processor->timers, &run->keys[i]);
+		hx_run_give(run);
+	}
+}
+
+enum hapax_status hx_runs_prepare(
+	struct hapax_processor *processor, const struct hapax_request *requests, size_t count,
+	const struct hx_run_origin *origin, struct hapax_run **ret_list, struct hapax_error *err)
+{
+	struct hapax_run **last = ret_list;
+	enum hapax_status status = HAPAX_OK;
+
+	*ret_list = NULL;
+	for (size_t i = 0; i < count && status == HAPAX_OK; i++) {
+		struct hapax_run_options options;
+		struct hapax_request request;
+		struct hapax_run *run = NULL;
+
+		status = check(processor, requests, i, &request, &options, err);
+		if (status == HAPAX_OK)
+			status = prepare(processor, &request, &options, &run, err);
+		if (run == NULL)
+			break;
+		run->origin = origin;
+		*last = run;
+		last = &run->list_next;
+	}
+	if (status == HAPAX_OK) {
+		assert((*ret_list == NULL) == (count == 0));
+		return HAPAX_OK;
+	}
+	take_back(processor, *ret_list);
+	return status;
 }
 
 static int64_t earlier(int64_t a_ms, int64_t b_ms)

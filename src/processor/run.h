@@ -139,18 +139,19 @@ static inline unsigned hx_step_bit(enum hapax_step step)
 	return 1U << (unsigned)step;
 }
 
-/* A run from the pool with room for key_count keys, or NULL: no memory. */
-struct hapax_run *hx_run_take(struct hapax_processor *processor, size_t key_count);
+/*
+ * Check and copy the requests, as a list of runs (list_next) in their order, which have joined the
+ * queues of their keys. All or none: every step that can fail comes before the first claim is sent.
+ * origin may be NULL. Locks: the mutex is held.
+ */
+enum hapax_status hx_runs_prepare(
+	struct hapax_processor *processor, const struct hapax_request *requests, size_t count,
+	const struct hx_run_origin *origin, struct hapax_run **ret_list, struct hapax_error *err);
 
 /* Return to the pool, or free if that is full. Its keys have quit their queues. */
 void hx_run_give(struct hapax_run *run);
 
 void hx_runs_free(struct hapax_processor *processor);
-
-/* Copy the keys that the run has room for, and owner. NO_MEMORY, or INVALID: duplicate key. */
-enum hapax_status hx_run_fill(
-	struct hapax_run *run, const struct hapax_request_key *keys, struct hapax_bytes owner,
-	struct hapax_error *err);
 
 /* The name of a tenant or group: empty is "default". */
 struct hapax_bytes hx_run_name(struct hapax_bytes name);

@@ -39,7 +39,6 @@ static inline enum hapax_status hx_final_status(
 }
 
 /* claim.c */
-void hx_claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms);
 void hx_claim_answered(
 	struct hx_pump *pump, struct hapax_run *run, struct hx_verdict verdict,
 	const struct hapax_op *op);
@@ -50,18 +49,7 @@ void hx_claim_due(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms);
  * not, the run claims again and no step is reported.
  */
 bool hx_claim_is_good(struct hx_pump *pump, struct hapax_run *run);
-void hx_claim_leave(struct hx_pump *pump, struct hapax_run *run);
 void hx_key_queue_due(struct hx_pump *pump, struct hx_key_queue *queue);
-
-/* Wait for a run of this process without asking the store, if possible. */
-bool hx_claim_attach(struct hx_pump *pump, struct hapax_run *run, int64_t now_ms);
-
-/* Let the oldest waiter claim; let all waiters claim. */
-void hx_key_queue_wake_one(struct hx_pump *pump, struct hx_key_queue *queue);
-void hx_key_queue_wake_all(struct hx_pump *pump, struct hx_key_queue *queue);
-
-/* No run of this process holds the key: claim again at that time if there are waiters. */
-void hx_key_queue_watch(struct hx_pump *pump, struct hx_key_queue *queue, int64_t at_ms);
 
 /* Why the run no longer holds its keys; decides which waiters wake. */
 enum hx_parting {
