@@ -84,4 +84,20 @@ enum hapax_status hx_work_settle(
 	const struct hx_work_context *context, const struct hx_index_key *key,
 	bool *ret_is_settled);
 
+/* Single operations and groups. */
+static inline bool hx_work_is_grouped(const struct hapax_op *op)
+{
+	return (op->flags & (HAPAX_OP_LINKED | HAPAX_OP_ALL_OR_NOTHING)) != 0;
+}
+
+/* One single operation, all steps. Between hx_epoch_enter() and leave. */
+void hx_index_run_one(
+	const struct hx_work_context *context, const struct hx_index_key *key, struct hapax_op *op);
+
+/*
+ * Run the operations of a submit; operations that the check refused are not changed. Returns how
+ * many. Fewer than count means that the journal is full: the rest is unchanged.
+ */
+size_t hx_index_run_all(const struct hx_work_context *context, struct hapax_op *ops, size_t count);
+
 #endif

@@ -75,8 +75,15 @@ size_t hx_log_read(struct hx_log *log, struct hapax_op *ops, size_t count);
  */
 void hx_log_fetch(struct hx_log *log, struct hapax_op *ops, size_t count);
 
+/*
+ * The same before a submit is completed. True: a thread reads them and completes the submit. False:
+ * all have theirs, or are refused; the caller completes it.
+ */
+bool hx_log_fetch_later(
+	struct hx_log *log, struct hapax_op *ops, size_t count, struct hapax_completion completion);
+
 /* End a submit, as hapax_store_complete() does, once its operations have their results. */
-void hx_log_fetch_complete(
+void hx_log_complete(
 	struct hx_log *log, struct hapax_op *ops, size_t count, struct hapax_completion completion);
 
 /* hx_log_result_files_read(), and note damage. */

@@ -48,7 +48,7 @@ static void log_submit(
 	if (done < count && hx_log_queue_submit(&log->queue, &request))
 		return;
 	hx_store_fail(ops + done, count - done, HAPAX_ERR_NO_MEMORY);
-	hx_log_fetch_complete(log, ops, count, completion);
+	hx_log_complete(log, ops, count, completion);
 }
 
 static void log_run(struct hapax_store *store, struct hapax_op *ops, size_t count)

@@ -2,7 +2,7 @@
 /*
  * memory_store.c - "memory:", the index without files.
  *
- * The caller's thread decides every operation before submit returns (index/index_run.c).
+ * The caller's thread decides every operation before submit returns (index/work.c).
  */
 #include "store/memory/memory_store.h"
 
@@ -15,7 +15,7 @@
 #include "base/limits.h"
 #include "store/clock_mark.h"
 #include "store/core.h"
-#include "store/index/index_run.h"
+#include "store/index/work.h"
 
 static hapax_store_submit_fn memory_submit;
 static hapax_store_scan_fn memory_scan;

@@ -126,20 +126,20 @@ static void give_up(struct hx_log *log, struct hapax_op *ops, size_t count)
 	}
 }
 
-void hx_log_fetch_complete(
+bool hx_log_fetch_later(
 	struct hx_log *log, struct hapax_op *ops, size_t count, struct hapax_completion completion)
 {
 	struct fetch fetch = {ops, count, completion};
 
-	if (is_wanted(ops, count)) {
-		if (!log->fetcher_runs)
-			hx_log_fetch(log, ops, count);
-		else if (hx_request_queue_push(&log->fetches, &fetch) == HAPAX_OK)
-			return;
-		else
-			give_up(log, ops, count);
-	}
-	hapax_store_complete(&log->base, ops, count, completion);
+	if (!is_wanted(ops, count))
+		return false;
+	if (!log->fetcher_runs)
+		hx_log_fetch(log, ops, count);
+	else if (hx_request_queue_push(&log->fetches, &fetch) == HAPAX_OK)
+		return true;
+	else
+		give_up(log, ops, count);
+	return false;
 }
 
 static void run_fetcher(void *arg)

@@ -12,7 +12,6 @@
 #include "base/limits.h"
 #include "store/core.h"
 #include "store/index/mark.h"
-#include "store/index/index_run.h"
 #include "store/log/log_private.h"
 
 struct hx_work_context hx_log_context(struct hx_log *log)
@@ -71,10 +70,17 @@ static size_t decide(
 	return count;
 }
 
+void hx_log_complete(
+	struct hx_log *log, struct hapax_op *ops, size_t count, struct hapax_completion completion)
+{
+	if (!hx_log_fetch_later(log, ops, count, completion))
+		hapax_store_complete(&log->base, ops, count, completion);
+}
+
 static void complete(struct hx_log *log, struct hx_log_request *request)
 {
 	if (request->completion.fn != NULL)
-		hx_log_fetch_complete(log, request->ops, request->count, request->completion);
+		hx_log_complete(log, request->ops, request->count, request->completion);
 }
 
 /* The store has failed: no request from first on gets an answer that could be wrong. */
@@ -159,7 +165,7 @@ void hx_log_lead(void *context, struct hx_log_request *requests, size_t count)
 
 static bool may_read(const struct hapax_op *op)
 {
-	return !hx_run_is_grouped(op) &&
+	return !hx_work_is_grouped(op) &&
 		(op->type == HAPAX_OP_CHECK || op->type == HAPAX_OP_CLAIM ||
 		 op->type == HAPAX_OP_LOOKUP);
 }
