@@ -380,15 +380,6 @@ static const struct hx_connection_ops ops = {
 	.on_close = on_close,
 };
 
-static void dial_failed(struct hx_http_link *link, const struct hapax_error *err)
-{
-	struct hx_http_client *client = link->client;
-
-	fail_call(link, err);
-	free_link(link);
-	serve_waiting(client);
-}
-
 static enum hapax_status open_link(struct hx_http_link *link, int fd, struct hapax_error *err)
 {
 	const struct hx_connection_limits limits = {
@@ -417,20 +408,14 @@ static void on_dialed(struct hx_dial *dial, int fd, const struct hapax_error *er
 	struct hx_http_link *link = dial->context;
 	struct hapax_error failure;
 
-	if (fd < 0) {
-		dial_failed(link, err);
-		return;
-	}
-	if (open_link(link, fd, &failure) != HAPAX_OK) {
-		dial_failed(link, &failure);
-		return;
-	}
-	if (link->call == NULL) {
-		/* Its deadline passed in the meantime. */
-		close_link(link, NULL);
-		return;
-	}
-	send_request(link);
+	if (fd < 0)
+		on_close(&link->connection, err);
+	else if (open_link(link, fd, &failure) != HAPAX_OK)
+		on_close(&link->connection, &failure);
+	else if (link->call == NULL)
+		close_link(link, NULL); /* its deadline passed in the meantime */
+	else
+		send_request(link);
 }
 
 static enum hapax_status dial(struct hx_http_call *call, struct hapax_error *err)
@@ -591,6 +576,12 @@ void hx_http_call_done(struct hx_http_call *call, struct hx_reactor *reactor)
 	hx_timer_retire(&reactor->timers, &call->timer);
 }
 
+static void arm(struct hx_http_call *call)
+{
+	if (!hx_timer_is_set(&call->timer) || call->deadline_ns < call->timer.at)
+		hx_timer_set(&call->client->reactor->timers, &call->timer, call->deadline_ns);
+}
+
 enum hapax_status hx_http_call_begin(
 	struct hx_http_call *call, struct hx_http_client *client, int64_t deadline_ns,
 	struct hapax_error *err)
@@ -609,8 +600,8 @@ enum hapax_status hx_http_call_begin(
 	status = start(call, err);
 	if (status != HAPAX_OK)
 		call->deadline_ns = INT64_MAX;
-	else if (!hx_timer_is_set(&call->timer) || deadline_ns < call->timer.at)
-		hx_timer_set(&client->reactor->timers, &call->timer, deadline_ns);
+	else
+		arm(call);
 	return status;
 }
 
@@ -619,8 +610,7 @@ void hx_http_call_prolong(struct hx_http_call *call, int64_t deadline_ns)
 	if (call->deadline_ns == INT64_MAX)
 		return;
 	call->deadline_ns = deadline_ns;
-	if (!hx_timer_is_set(&call->timer) || deadline_ns < call->timer.at)
-		hx_timer_set(&call->client->reactor->timers, &call->timer, deadline_ns);
+	arm(call);
 }
 
 void hx_http_call_abandon(struct hx_http_call *call)
@@ -639,7 +629,7 @@ void hx_http_call_hasten(struct hx_http_call *call, int64_t deadline_ns)
 	if (deadline_ns >= call->deadline_ns)
 		return;
 	call->deadline_ns = deadline_ns;
-	hx_timer_set(&call->client->reactor->timers, &call->timer, deadline_ns);
+	arm(call);
 }
 
 void hx_http_call_pause(struct hx_http_call *call)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net/http/http_peer.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -476,6 +477,164 @@ void hx_http_peer_answered(struct hx_http_peer *peer, bool is_last)
 	} else if (!peer->is_in_input) {
 		hx_connection_resume(&peer->connection);
 	}
+}
+
+/* Replies of one turn share a date: the clock is not read for each. */
+static struct hapax_bytes date_of(struct hx_http_server *server)
+{
+	const struct hapax_clock *clock = server->options.clock;
+	int64_t turn_ns = hx_reactor_now_ns(server->reactor);
+	int64_t ms;
+
+	if (turn_ns != server->date_turn_ns) {
+		server->date_turn_ns = turn_ns;
+		ms = clock->wall_ms(clock->context);
+		if (ms / 1000 != server->date_second) {
+			server->date_second = ms / 1000;
+			hx_http1_date(ms, server->date);
+		}
+	}
+	return hx_bytes(server->date, HX_HTTP1_DATE_SIZE);
+}
+
+/*
+ * Lines of "Name: value\r\n". They come from a store, which does not check them: lines of any other
+ * form, or that would define the length of the reply, are left out.
+ */
+static void write_lines(struct hx_http1_writer *writer, struct hapax_bytes lines)
+{
+	const unsigned char *at = lines.data;
+	size_t left = lines.size;
+
+	while (left > 0) {
+		const unsigned char *end = memchr(at, '\r', left);
+		size_t size = end == NULL ? left : (size_t)(end - at);
+		const unsigned char *colon = memchr(at, ':', size);
+		size_t step = size + 2 < left ? size + 2 : left;
+
+		if (colon != NULL && (size_t)(colon - at) + 2 <= size) {
+			const struct hapax_field field = {
+				hx_bytes(at, (size_t)(colon - at)),
+				hx_bytes(colon + 2, size - (size_t)(colon - at) - 2)};
+
+			if (hx_http1_is_field(field.name, field.value))
+				hx_http1_write_read_field(writer, &field);
+		}
+		at += step;
+		left -= step;
+	}
+}
+
+bool hx_http_status_has_body(unsigned status)
+{
+	return status >= 200 && status != 204 && status != 304;
+}
+
+static enum hapax_status write_head(
+	struct hx_http_server *server, const struct hx_http_reply *reply, bool is_last)
+{
+	struct hx_http1_writer writer;
+
+	hx_buf_clear(&server->out);
+	hx_http1_write_response(&writer, &server->out, reply->status);
+	hx_http1_write_field(&writer, HX_BYTES_LIT("Date"), date_of(server));
+	for (size_t i = 0; i < reply->field_count; i++)
+		hx_http1_write_field(&writer, reply->fields[i].name, reply->fields[i].value);
+	write_lines(&writer, reply->field_lines);
+	if (!hx_http_status_has_body(reply->status))
+		;
+	else if (reply->framing == HX_HTTP_CHUNKED)
+		hx_http1_write_chunked(&writer);
+	else if (reply->framing == HX_HTTP_LENGTH)
+		hx_http1_write_length(&writer, reply->body.size);
+	else if (reply->framing == HX_HTTP_SIZED)
+		hx_http1_write_length(&writer, reply->length);
+	if (is_last)
+		hx_http1_write_close(&writer);
+	return hx_http1_write_end(&writer, NULL);
+}
+
+/* A small reply costs no more than its refusal would. */
+static bool has_room(const struct hx_http_server *server, size_t size)
+{
+	const struct hx_http_server_options *options = &server->options;
+	size_t spared = options->serves_when_full ? HX_HTTP_SPARED_MAX : HX_BLOCK_SIZE;
+
+	return options->budget == NULL || size <= spared ||
+		hx_budget_has_room(options->budget, size);
+}
+
+enum hapax_status hx_http_exchange_send(
+	struct hx_http_exchange *exchange, const struct hx_http_reply *reply, bool is_last)
+{
+	struct hx_http_server *server = exchange->server;
+	struct hx_connection *connection = &exchange->peer->connection;
+	bool is_to_head = hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("HEAD"));
+	size_t body_size =
+		is_to_head || !hx_http_status_has_body(reply->status) ? 0 : reply->body.size;
+	enum hapax_status status = write_head(server, reply, is_last);
+	unsigned char *space;
+
+	if (status == HAPAX_OK && !has_room(server, server->out.size + body_size))
+		status = HAPAX_ERR_LIMIT;
+	if (status == HAPAX_OK)
+		status = hx_connection_reserve(connection, server->out.size + body_size, &space);
+	if (status != HAPAX_OK)
+		return status;
+	memcpy(space, server->out.data, server->out.size);
+	if (body_size > 0)
+		memcpy(space + server->out.size, reply->body.data, body_size);
+	hx_connection_wrote(connection, server->out.size + body_size);
+	return HAPAX_OK;
+}
+
+/* The client can request a reply again for which there was no room. */
+static enum hapax_status send_or_refuse(
+	struct hx_http_exchange *exchange, const struct hx_http_reply *reply, bool is_last)
+{
+	const struct hx_http_problem problem = {
+		.status = 503,
+		.detail = "not enough memory for the response; retry later",
+		.error_type = exchange->server->options.has_errors ? hx_http_problem_error_type(503)
+								   : NULL};
+	static const struct hapax_field fields[] = {
+		{HX_BYTES_LIT("Content-Type"), HX_BYTES_LIT(HX_HTTP_PROBLEM_CONTENT_TYPE)},
+		{HX_BYTES_LIT("Retry-After"), HX_BYTES_LIT("1")}};
+	unsigned char space[1024];
+	struct hapax_buf body = {space, 0, sizeof(space), sizeof(space), NULL};
+	enum hapax_status status = hx_http_exchange_send(exchange, reply, is_last);
+
+	if (status != HAPAX_ERR_LIMIT)
+		return status;
+	hx_http_server_tell_refused(exchange->server, 0, HX_HTTP_REFUSED_MEMORY);
+	(void)hx_http_problem_write(&problem, &body);
+	return hx_http_exchange_send(
+		exchange,
+		&(struct hx_http_reply){
+			.status = problem.status,
+			.fields = fields,
+			.field_count = HX_COUNT(fields),
+			.body = hapax_buf_bytes(&body)},
+		is_last);
+}
+
+void hx_http_reply(struct hx_http_exchange *exchange, const struct hx_http_reply *reply)
+{
+	struct hx_http_server *server = exchange->server;
+	struct hx_http_peer *peer = exchange->peer;
+	bool is_last = server->is_leaving || !exchange->head.keep_alive;
+	struct hapax_error err;
+
+	assert(exchange->is_handed_over && exchange->on_room == NULL);
+	if (peer != NULL && send_or_refuse(exchange, reply, is_last) != HAPAX_OK) {
+		(void)hx_error_set(&err, HAPAX_ERR_LIMIT, 0, "could not write the response");
+		hx_connection_close(&peer->connection, &err);
+		peer->exchange = NULL;
+		peer = NULL;
+	}
+	hx_http_exchange_give(exchange);
+	if (peer != NULL)
+		hx_http_peer_answered(peer, is_last);
 }
 
 static void on_close(struct hx_connection *connection, const struct hapax_error *why)

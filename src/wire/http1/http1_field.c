@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http1_field.c - the meaning of the fields of a whole head: where the body ends, and whether the
- * connection stays open (RFC 9112 6 and 9).
+ * http1_field.c - the meaning of a whole head: its target and host, where the body ends, and whether
+ * the connection stays open (RFC 9112 3, 6 and 9).
  */
 #include "wire/http1/http1_parse.h"
+
+#include <string.h>
 
 #include "base/bytes.h"
 #include "wire/http1/http1_text.h"
@@ -226,6 +228,144 @@ static bool read_connection(struct hx_http1_head *head, struct hx_http1_fault *f
 	return true;
 }
 
+static bool is_port(const unsigned char *at, const unsigned char *end)
+{
+	unsigned port = 0;
+
+	/* "host:" has an empty port, which RFC 3986 allows. */
+	for (; at < end; at++) {
+		if (!hx_http1_is_digit(*at))
+			return false;
+		port = port * 10 + (unsigned)(*at - '0');
+		if (port > 65535)
+			return false;
+	}
+	return true;
+}
+
+/* The allowed bytes between brackets; connect(2) decides whether it is a valid address. */
+static const unsigned char *skip_literal(const unsigned char *at, const unsigned char *end)
+{
+	const unsigned char *begin = ++at;
+
+	while (at < end && (hx_http1_hex(*at) >= 0 || *at == ':' || *at == '.'))
+		at++;
+	return at < end && *at == ']' && at - begin >= 2 ? at + 1 : NULL;
+}
+
+static const unsigned char *skip_name(const unsigned char *at, const unsigned char *end)
+{
+	const unsigned char *begin = at;
+
+	while (at < end && hx_http1_is(*at, HX_HTTP1_REGNAME)) {
+		/* A list of hosts, or one in disguise: never used, and readers differ. */
+		if (*at == ',' || *at == '%')
+			return NULL;
+		at++;
+	}
+	return at > begin ? at : NULL;
+}
+
+/* host [":" port], as it may stand in Host. */
+static bool is_authority(struct hapax_bytes text)
+{
+	const unsigned char *at = text.data;
+	const unsigned char *end = at + text.size;
+
+	if (text.size == 0)
+		return false;
+	at = *at == '[' ? skip_literal(at, end) : skip_name(at, end);
+	if (at == NULL)
+		return false;
+	return at == end || (*at == ':' && is_port(at + 1, end));
+}
+
+/*
+ * Every % in a path begins two hexadecimal digits, and none is a NUL: what routes by
+ * path and what serves it must see one path. A query is passed on as it is.
+ */
+static bool check_path(struct hapax_bytes path, struct hx_http1_fault *fault)
+{
+	const unsigned char *at = path.data;
+	const unsigned char *end = at + path.size;
+	const unsigned char *query = memchr(at, '?', path.size);
+
+	if (query != NULL)
+		end = query;
+	while ((at = memchr(at, '%', (size_t)(end - at))) != NULL) {
+		bool whole = end - at >= 3 && hx_http1_hex(at[1]) >= 0 && hx_http1_hex(at[2]) >= 0;
+
+		if (!whole || (at[1] == '0' && at[2] == '0'))
+			return hx_http1_fails(
+				fault, 400, at,
+				whole ? "%00 in a path"
+				      : "% in a path needs two hexadecimal digits");
+		at += 3;
+	}
+	return true;
+}
+
+/* The bytes after "http://" or "https://"; 0: it has another scheme. */
+static size_t scheme_size(struct hapax_bytes target)
+{
+	static const struct hapax_bytes schemes[] = {
+		HX_BYTES_LIT("http://"), HX_BYTES_LIT("https://")};
+
+	for (size_t i = 0; i < 2; i++) {
+		size_t size = schemes[i].size;
+
+		if (target.size >= size &&
+		    hx_http1_text_equal((struct hapax_bytes){target.data, size}, schemes[i]))
+			return size;
+	}
+	return 0;
+}
+
+static bool split_absolute(struct hx_http1_head *head, struct hx_http1_fault *fault)
+{
+	const unsigned char *begin = head->target.data;
+	const unsigned char *end = begin + head->target.size;
+	const unsigned char *host = begin + scheme_size(head->target);
+	const unsigned char *at = host;
+
+	if (host == begin)
+		return hx_http1_fails(
+			fault, 400, begin, "the target must be a path or an http URL");
+	while (at < end && *at != '/' && *at != '?')
+		at++;
+	head->authority = (struct hapax_bytes){host, (size_t)(at - host)};
+	head->path = (struct hapax_bytes){at, (size_t)(end - at)};
+	if (!is_authority(head->authority))
+		return hx_http1_fails(fault, 400, host, "the target has no valid host");
+	if (at == end)
+		head->path = HX_BYTES_LIT("/");
+	else if (*at == '?') {
+		/* "http://host?q" has the empty path, which cannot be written as origin-form. */
+		return hx_http1_fails(fault, 400, at, "the target has a query but no path");
+	}
+	return true;
+}
+
+/*
+ * Sets path and authority from target: the forms of RFC 9112 3.2. CONNECT and its authority-form are
+ * not here: the codec never becomes a tunnel.
+ */
+static bool split_target(struct hx_http1_head *head, struct hx_http1_fault *fault)
+{
+	const unsigned char *begin = head->target.data;
+
+	head->path = head->target;
+	head->authority = (struct hapax_bytes){NULL, 0};
+	if (hx_bytes_equal(head->target, HX_BYTES_LIT("*"))) {
+		if (hx_bytes_equal(head->method, HX_BYTES_LIT("OPTIONS")))
+			return true;
+		return hx_http1_fails(fault, 400, begin, "the target * is for OPTIONS only");
+	}
+	if (*begin != '/' && !split_absolute(head, fault))
+		return false;
+	return check_path(head->path, fault);
+}
+
 static bool check_host(struct hx_http1_head *head, struct hx_http1_fault *fault)
 {
 	struct hapax_bytes host = hx_http1_known(head, HX_HTTP1_HOST);
@@ -233,10 +373,10 @@ static bool check_host(struct hx_http1_head *head, struct hx_http1_fault *fault)
 	if (head->known[HX_HTTP1_HOST] == 0) {
 		if (head->version_minor == 0)
 			return true;
-		(void)hx_http1_bad(fault, 400, head->method.data, "the header 'Host' is missing");
-		return false;
+		return hx_http1_fails(
+			fault, 400, head->method.data, "the header 'Host' is missing");
 	}
-	if (!hx_http1_is_authority(host))
+	if (!is_authority(host))
 		return http1_field_refuse(
 			head, HX_HTTP1_HOST, 400, "it is not a valid host", fault);
 	/* With two hosts, one reader uses the first and another the second. */
@@ -266,10 +406,8 @@ static bool check_expect(struct hx_http1_head *head, struct hx_http1_fault *faul
 
 static bool check_method(const struct hx_http1_head *head, struct hx_http1_fault *fault)
 {
-	if (hx_bytes_equal(head->method, HX_BYTES_LIT("CONNECT"))) {
-		(void)hx_http1_bad(fault, 501, head->method.data, "CONNECT is not supported");
-		return false;
-	}
+	if (hx_bytes_equal(head->method, HX_BYTES_LIT("CONNECT")))
+		return hx_http1_fails(fault, 501, head->method.data, "CONNECT is not supported");
 	return true;
 }
 
@@ -277,16 +415,13 @@ bool hx_http1_understand_request(struct hx_http1_head *head, struct hx_http1_fau
 {
 	head->status = 0;
 	head->reason = (struct hapax_bytes){NULL, 0};
-	if (!check_method(head, fault) || !hx_http1_split_target(head, fault) ||
+	if (!check_method(head, fault) || !split_target(head, fault) ||
 	    !check_single(head, true, fault) || !check_host(head, fault) ||
 	    !read_framing(head, 501, fault) || !read_connection(head, fault) ||
 	    !check_expect(head, fault))
 		return false;
-	if (head->body != HX_HTTP1_BODY_NONE &&
-	    hx_bytes_equal(head->method, HX_BYTES_LIT("TRACE"))) {
-		(void)hx_http1_bad(fault, 400, head->method.data, "TRACE must not have a body");
-		return false;
-	}
+	if (head->body != HX_HTTP1_BODY_NONE && hx_bytes_equal(head->method, HX_BYTES_LIT("TRACE")))
+		return hx_http1_fails(fault, 400, head->method.data, "TRACE must not have a body");
 	return true;
 }
 
@@ -299,11 +434,9 @@ bool hx_http1_understand_response(
 
 	head->method = head->target = head->path = head->authority = none;
 	head->expects_continue = false;
-	if (head->status == 101) {
-		(void)hx_http1_bad(
+	if (head->status == 101)
+		return hx_http1_fails(
 			fault, 502, head->reason.data, "a switch of protocols was not requested");
-		return false;
-	}
 	if (!check_single(head, false, fault) || !read_framing(head, 502, fault) ||
 	    !read_connection(head, fault))
 		return false;

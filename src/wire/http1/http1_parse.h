@@ -49,6 +49,14 @@ static inline enum hx_http1_line hx_http1_bad(
 	return HX_HTTP1_LINE_BAD;
 }
 
+/* The same for a check of a whole head, which is false then. */
+static inline bool hx_http1_fails(
+	struct hx_http1_fault *fault, unsigned status, const void *at, const char *reason)
+{
+	(void)hx_http1_bad(fault, status, at, reason);
+	return false;
+}
+
 /* CR LF. Anything else is BAD; at must not be within a value any more. */
 enum hx_http1_line hx_http1_line_end(struct hx_http1_cursor *cursor, struct hx_http1_fault *fault);
 
@@ -61,12 +69,6 @@ enum hx_http1_line hx_http1_field_line(
 
 /* Note a field that was read, and whether the codec knows it. */
 void hx_http1_note_field(struct hx_http1_head *head, size_t index);
-
-/* Sets path and authority from target. False: the fault says why. */
-bool hx_http1_split_target(struct hx_http1_head *head, struct hx_http1_fault *fault);
-
-/* host [":" port], as it may stand in Host. */
-bool hx_http1_is_authority(struct hapax_bytes text);
 
 /*
  * Derive the meaning of a whole head: body, keep_alive, expects_continue, authority. False: the

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/calendar.h"
 #include "base/error.h"
 #include "base/utf8.h"
 #include "wire/http1/http1_text.h"
@@ -330,39 +331,21 @@ static void two_digits(unsigned value, char *to)
 	to[1] = (char)('0' + value % 10);
 }
 
-/* Year, month and day of a day since 1970-01-01, by Hinnant's civil_from_days(). */
-static void civil(int64_t days, unsigned *ret_year, unsigned *ret_month, unsigned *ret_day)
-{
-	int64_t shifted = days + 719468;
-	int64_t era = shifted / 146097;
-	int64_t of_era = shifted - era * 146097;
-	int64_t year_of_era = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-	int64_t of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-	int64_t month = (5 * of_year + 2) / 153;
-
-	*ret_day = (unsigned)(of_year - (153 * month + 2) / 5 + 1);
-	*ret_month = (unsigned)(month < 10 ? month + 3 : month - 9);
-	*ret_year = (unsigned)(year_of_era + era * 400 + (*ret_month <= 2));
-}
-
 void hx_http1_date(int64_t ms, char out[HX_HTTP1_DATE_SIZE])
 {
 	static const char days[] = "ThuFriSatSunMonTueWed";
 	static const char months[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
 	int64_t seconds = ms / 1000;
 	unsigned of_day = (unsigned)(seconds % 86400);
-	unsigned year;
-	unsigned month;
-	unsigned day;
+	struct hx_date date = hx_calendar_date(seconds / 86400);
 
 	assert(ms >= 0 && seconds <= INT64_C(253402300799));
-	civil(seconds / 86400, &year, &month, &day);
 	memcpy(out, "Day, 00 Mon 0000 00:00:00 GMT", HX_HTTP1_DATE_SIZE);
 	memcpy(out, days + 3 * (seconds / 86400 % 7), 3);
-	two_digits(day, out + 5);
-	memcpy(out + 8, months + 3 * (size_t)(month - 1), 3);
-	two_digits(year / 100, out + 12);
-	two_digits(year, out + 14);
+	two_digits((unsigned)date.day, out + 5);
+	memcpy(out + 8, months + 3 * (size_t)(date.month - 1), 3);
+	two_digits((unsigned)date.year / 100, out + 12);
+	two_digits((unsigned)date.year, out + 14);
 	two_digits(of_day / 3600, out + 17);
 	two_digits(of_day / 60 % 60, out + 20);
 	two_digits(of_day % 60, out + 23);

@@ -148,3 +148,13 @@ struct hapax_bytes hx_http_path_loosest(
 		*ret_fault = "the path has a segment '.' or '..'; send the resolved path";
 	return hx_bytes(space, size);
 }
+
+struct hapax_bytes hx_http_path_split(struct hapax_bytes target, struct hapax_bytes *ret_query)
+{
+	const char *begin = target.data;
+	const char *mark = target.size == 0 ? NULL : memchr(begin, '?', target.size);
+	size_t size = mark == NULL ? target.size : (size_t)(mark - begin);
+
+	*ret_query = mark == NULL ? hx_bytes(NULL, 0) : hx_bytes(mark + 1, target.size - size - 1);
+	return hx_bytes(begin, size);
+}

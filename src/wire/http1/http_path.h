@@ -25,4 +25,7 @@
 struct hapax_bytes hx_http_path_loosest(
 	struct hapax_bytes path, char space[HX_HTTP1_LINE_MAX], const char **ret_fault);
 
+/* The path of a target; *ret_query: its query, without "?", or empty. */
+struct hapax_bytes hx_http_path_split(struct hapax_bytes target, struct hapax_bytes *ret_query);
+
 #endif
