@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/utf8.h"
+#include "wire/http1/http_path.h"
 #include "wire/percent.h"
 
 /* The next segment of a path that begins with '/'; false after the last. */
@@ -52,23 +53,12 @@ static bool fits(
 	return path.size == 0;
 }
 
-static struct hapax_bytes without_query(struct hapax_bytes path, struct hapax_bytes *ret_query)
-{
-	const char *mark = path.size == 0 ? NULL : memchr(path.data, '?', path.size);
-
-	*ret_query = hx_bytes(NULL, 0);
-	if (mark == NULL)
-		return path;
-	*ret_query = hx_bytes(mark + 1, path.size - (size_t)(mark + 1 - (const char *)path.data));
-	return hx_bytes(path.data, (size_t)(mark - (const char *)path.data));
-}
-
 bool hx_api_has(struct hapax_bytes path)
 {
 	static const char prefix[] = "/api/";
 	struct hapax_bytes query;
 
-	path = without_query(path, &query);
+	path = hx_http_path_split(path, &query);
 	return hx_bytes_equal(path, HX_BYTES_LIT("/openapi.json")) ||
 		hx_bytes_equal(path, HX_BYTES_LIT("/api")) ||
 		(path.size >= sizeof(prefix) - 1 &&
@@ -87,7 +77,7 @@ void hx_api_match(struct hapax_bytes method, struct hapax_bytes path, struct hx_
 	struct hapax_bytes names[HX_API_NAMES_MAX];
 
 	*ret = (struct hx_api_match){.route = NULL};
-	path = without_query(path, &ret->query);
+	path = hx_http_path_split(path, &ret->query);
 	for (size_t i = 0; i < hx_api_route_count && ret->route == NULL; i++) {
 		const struct hx_api_route *route = &hx_api_routes[i];
 
@@ -108,7 +98,7 @@ void hx_api_allow(struct hapax_bytes path, char out[HX_API_ALLOW_SIZE])
 	size_t size = 0;
 
 	out[0] = '\0';
-	path = without_query(path, &query);
+	path = hx_http_path_split(path, &query);
 	for (size_t i = 0; i < hx_api_route_count && size < HX_API_ALLOW_SIZE; i++) {
 		const struct hx_api_route *route = &hx_api_routes[i];
 

@@ -615,6 +615,10 @@ bool hx_config_tls_options(
 	const struct hx_config *config, enum hx_config_tls_index index,
 	struct hx_tls_options *ret_options);
 
+/* Where listen opens the door. */
+const struct hx_config_door *hx_config_door_of(
+	const struct hx_config *config, enum hx_config_tls_index index);
+
 /* Does listen open the door, and not on a unix socket? A service manager may pass other sockets. */
 bool hx_config_listens_by_tcp(const struct hx_config *config, enum hx_config_tls_index index);
 

@@ -77,12 +77,17 @@ bool hx_config_tls_options(
 	return true;
 }
 
+const struct hx_config_door *hx_config_door_of(
+	const struct hx_config *config, enum hx_config_tls_index index)
+{
+	return (const void *)((const unsigned char *)&config->listen + doors[index].listen_offset);
+}
+
 bool hx_config_listens_by_tcp(const struct hx_config *config, enum hx_config_tls_index index)
 {
-	const struct hx_config_door *listen =
-		(const void *)((const unsigned char *)&config->listen + doors[index].listen_offset);
+	const struct hx_config_door *door = hx_config_door_of(config, index);
 
-	return !listen->is_off && !listen->endpoint.is_unix;
+	return !door->is_off && !door->endpoint.is_unix;
 }
 
 static void check(

@@ -23,6 +23,7 @@
 #include "serve/daemon/daemon.h"
 #include "serve/daemon/probe.h"
 #include "serve/revision.h"
+#include "wire/http1/http_path.h"
 #include "wire/promtext.h"
 
 enum {
@@ -38,6 +39,7 @@ enum {
 struct question {
 	struct hx_serve *serve;
 	struct hx_http_exchange *exchange;
+	const struct page *page;
 	int64_t came_ns;
 	struct hapax_bytes query;
 	struct hx_store_facts facts;
@@ -195,53 +197,29 @@ static void show_deduplication(struct question *question)
 	reply(question, 200, "application/json", hapax_buf_bytes(&serve->page));
 }
 
-static void show_health(struct question *question, const char *name, struct hx_probe *probe)
+/* The probe of the page: about the store or, at /livez and /startupz, only about this process. */
+static void show_health(struct question *question)
 {
 	struct hx_serve *serve = question->serve;
 	enum hx_health_form form = hx_health_form_of(
 		question->query, field_of(&question->exchange->head, HX_BYTES_LIT("Accept")));
-	size_t count = hx_health_exclude(probe->components, probe->count, question->query);
+	struct hx_probe probe = {.count = 0};
+	size_t count;
 
+	if (question->page->wait_ms_max == 0)
+		hx_probe_live(&probe, serve);
+	else
+		hx_probe_ready(&probe, serve, &question->facts);
+	count = hx_health_exclude(probe.components, probe.count, question->query);
 	hx_buf_clear(&serve->page);
-	if (hx_health_render(name, probe->components, count, form, &serve->page) != HAPAX_OK) {
+	if (hx_health_render(
+		    question->page->path + 1, probe.components, count, form, &serve->page) !=
+	    HAPAX_OK) {
 		reply_problem(question, 500, NULL);
 		return;
 	}
-	reply(question, hx_health_is_ok(probe->components, count) ? 200 : 503,
+	reply(question, hx_health_is_ok(probe.components, count) ? 200 : 503,
 	      hx_health_content_type(form), hapax_buf_bytes(&serve->page));
-}
-
-static void show_livez(struct question *question)
-{
-	struct hx_probe probe = {.count = 0};
-
-	hx_probe_live(&probe, question->serve);
-	show_health(question, "livez", &probe);
-}
-
-/* The door is open only after the start. */
-static void show_startupz(struct question *question)
-{
-	struct hx_probe probe = {.count = 0};
-
-	hx_probe_live(&probe, question->serve);
-	show_health(question, "startupz", &probe);
-}
-
-static void show_readyz(struct question *question)
-{
-	struct hx_probe probe = {.count = 0};
-
-	hx_probe_ready(&probe, question->serve, &question->facts);
-	show_health(question, "readyz", &probe);
-}
-
-static void show_healthz(struct question *question)
-{
-	struct hx_probe probe = {.count = 0};
-
-	hx_probe_ready(&probe, question->serve, &question->facts);
-	show_health(question, "healthz", &probe);
 }
 
 static void show_nothing(struct question *question)
@@ -252,14 +230,14 @@ static void show_nothing(struct question *question)
 		"/actuator/deduplication or /openapi.json");
 }
 
-/* Figures are current; health may be a second old. */
+/* Figures are current; health may be a second old. The door is open only after the start. */
 static const struct page pages[] = {
 	{"/metrics", show_metrics, FIGURES_MS_MAX, 0, true},
 	{"/actuator/deduplication", show_deduplication, FIGURES_MS_MAX, 0, true},
-	{"/livez", show_livez, 0, 0, false},
-	{"/readyz", show_readyz, PROBE_MS_MAX, HX_NS_PER_S, false},
-	{"/healthz", show_healthz, PROBE_MS_MAX, HX_NS_PER_S, false},
-	{"/startupz", show_startupz, 0, 0, false},
+	{"/livez", show_health, 0, 0, false},
+	{"/readyz", show_health, PROBE_MS_MAX, HX_NS_PER_S, false},
+	{"/healthz", show_health, PROBE_MS_MAX, HX_NS_PER_S, false},
+	{"/startupz", show_health, 0, 0, false},
 };
 
 static const struct page no_page = {"", show_nothing, 0, 0, false};
@@ -273,27 +251,14 @@ static const struct page *find_page(struct hapax_bytes path)
 	return &no_page;
 }
 
-/* Splits a target into its path and its query. */
-static struct hapax_bytes split(struct hapax_bytes path, struct hapax_bytes *ret_query)
-{
-	const char *mark = path.size == 0 ? NULL : memchr(path.data, '?', path.size);
-
-	*ret_query = hx_bytes(NULL, 0);
-	if (mark != NULL) {
-		*ret_query = hx_bytes(
-			mark + 1, path.size - (size_t)(mark + 1 - (const char *)path.data));
-		path.size = (size_t)(mark - (const char *)path.data);
-	}
-	return path;
-}
-
 static void show(
 	struct hx_serve *serve, struct hx_http_exchange *exchange, const struct page *page,
 	int64_t came_ns)
 {
-	struct question question = {.serve = serve, .exchange = exchange, .came_ns = came_ns};
+	struct question question = {
+		.serve = serve, .exchange = exchange, .page = page, .came_ns = came_ns};
 
-	(void)split(exchange->head.path, &question.query);
+	(void)hx_http_path_split(exchange->head.path, &question.query);
 	hx_store_view_look(&serve->view, &question.facts);
 	page->show(&question);
 }
@@ -402,7 +367,7 @@ static bool may_read(
 	struct hapax_bytes query;
 	struct hx_auth_identity identity;
 
-	if (hx_auth_is_open(auth, split(exchange->head.path, &query)))
+	if (hx_auth_is_open(auth, hx_http_path_split(exchange->head.path, &query)))
 		return true;
 	if (!hx_admin_identify(serve, exchange, &identity)) {
 		count_reply(serve, 429, hx_clock_mono_ns());
@@ -424,7 +389,7 @@ void hx_admin_handle(struct hx_http_exchange *exchange)
 	const struct hapax_field allow = {HX_BYTES_LIT("Allow"), HX_BYTES_LIT("GET, HEAD")};
 	struct hx_serve *serve = exchange->server->context;
 	struct hapax_bytes query;
-	const struct page *page = find_page(split(exchange->head.path, &query));
+	const struct page *page = find_page(hx_http_path_split(exchange->head.path, &query));
 
 	if (hx_serve_handle_api(serve, exchange))
 		return;

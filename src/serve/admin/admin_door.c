@@ -13,7 +13,6 @@
 #include "serve/admin/auth.h"
 #include "serve/daemon/daemon.h"
 #include "serve/daemon/origin.h"
-#include "serve/http/tally.h"
 #include "wire/bearer.h"
 
 enum {
@@ -70,7 +69,7 @@ static void refused(struct hx_http_server *server, unsigned status, enum hx_http
 {
 	struct hx_serve *serve = server->context;
 
-	hx_tally_refused(serve->cells, HX_DOOR_ADMIN, status, why);
+	hx_loop_count_refused(serve->cells, HX_DOOR_ADMIN, status, why);
 }
 
 static void unsecured(
@@ -125,10 +124,8 @@ bool hx_admin_identify(
 	return true;
 }
 
-enum hapax_status hx_serve_open_admin(
-	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err)
+enum hapax_status hx_serve_open_admin(struct hx_serve *serve, struct hapax_error *err)
 {
-	const struct hx_config_door *door = &serve->config->listen.admin;
 	const struct hx_http_server_options options = {
 		.body_max = BODY_MAX,
 		.budget = &serve->memory.listeners,
@@ -148,23 +145,17 @@ enum hapax_status hx_serve_open_admin(
 		.tls = serve->door_tls.doors[HX_CONFIG_TLS_ADMIN],
 		.handshake_ms = serve->config->tls.handshake_timeout_ms,
 		.unsecured = unsecured};
-	struct hx_address address;
-	bool is_handed_over = hx_service_has_door(&serve->service, "admin", &address);
-	enum hapax_status status;
+	struct hx_service_door door;
+	enum hapax_status status =
+		hx_service_find_door(&serve->service, HX_CONFIG_TLS_ADMIN, &door, err);
 
-	if (door->is_off && !is_handed_over)
-		return HAPAX_OK;
-	status = is_handed_over ? HAPAX_OK : find_address(door, "listen.admin", &address, err);
-	if (status == HAPAX_OK)
-		status = hx_service_guard_door(
-			&serve->service, serve->config, HX_CONFIG_TLS_ADMIN, &address, serve->log,
-			err);
-	if (status == HAPAX_OK)
-		status = hx_service_take_door(
-			&serve->service, "admin", 0, &serve->admin.listener.inherited_fd, err);
+	if (status != HAPAX_OK || door.loop_count == 0)
+		return status;
+	status = hx_service_take_door(
+		&serve->service, "admin", 0, &serve->admin.listener.inherited_fd, err);
 	if (status == HAPAX_OK)
 		status = hx_http_server_open(
-			&serve->admin, &serve->reactor, &address, false, &options, hx_admin_handle,
-			NULL, serve, err);
+			&serve->admin, &serve->reactor, &door.address, false, &options,
+			hx_admin_handle, NULL, serve, err);
 	return status;
 }

@@ -125,7 +125,7 @@ void hx_serve_idle(struct hx_serve *serve);
  * The work besides the doors: backgrounds.c. Each task reports idle after drain. Join follows
  * drain; false: a task has not ended by deadline_ns.
  */
-size_t hx_serve_background_count(void);
+enum { HX_SERVE_BACKGROUNDS = 2 }; /* the relay of the outbox, and all consumers together */
 enum hapax_status hx_serve_start_backgrounds(struct hx_serve *serve, struct hapax_error *err);
 void hx_serve_reload_backgrounds(struct hx_serve *serve);
 void hx_serve_drain_backgrounds(struct hx_serve *serve);
@@ -137,12 +137,8 @@ bool hx_serve_join_backgrounds(struct hx_serve *serve, int64_t deadline_ns);
  */
 void hx_serve_suspect(struct hx_serve *serve);
 
-/* Opens the Redis door on every loop, unless it is off. find_address reads a door's address. */
-typedef enum hapax_status hx_find_address_fn(
-	const struct hx_config_door *door, const char *setting, struct hx_address *ret_address,
-	struct hapax_error *err);
-enum hapax_status hx_serve_open_resp(
-	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err);
+/* Opens the Redis door on every loop, unless it is off. */
+enum hapax_status hx_serve_open_resp(struct hx_serve *serve, struct hapax_error *err);
 
 /* A TLS handshake of a door failed; cells are those of the thread. Threads: any. */
 void hx_serve_unsecured(
@@ -173,8 +169,7 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 bool hx_admin_identify(
 	struct hx_serve *serve, struct hx_http_exchange *exchange,
 	struct hx_auth_identity *ret_identity);
-enum hapax_status hx_serve_open_admin(
-	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err);
+enum hapax_status hx_serve_open_admin(struct hx_serve *serve, struct hapax_error *err);
 void hx_admin_handle(struct hx_http_exchange *exchange);
 
 /*

@@ -8,11 +8,9 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
-#include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
-#include "serve/http/gateway.h"
+#include "serve/http/delivery.h"
 #include "serve/daemon/origin.h"
-#include "serve/http/tally.h"
 
 enum {
 	/* Turns until all closed connections are gone. */
@@ -170,11 +168,33 @@ static void give(struct hx_http_exchange *exchange)
 	hx_peers_give(&loop->serve->peers, exchange->origin, HX_PEERS_REQUESTS);
 }
 
+void hx_loop_count_refused(
+	struct hx_cells *cells, enum hx_door door, unsigned status, enum hx_http_refusal why)
+{
+	static const unsigned reasons[] = {
+		[HX_HTTP_REFUSED_MESSAGE] =
+			HX_REFUSED_COUNT, /* not a limit: counted by its status */
+		[HX_HTTP_REFUSED_HEAD] = HX_REFUSED_HEAD_TIMEOUT,
+		[HX_HTTP_REFUSED_BODY] = HX_REFUSED_BODY_TIMEOUT,
+		[HX_HTTP_REFUSED_UNREAD] = HX_REFUSED_SEND_TIMEOUT,
+		[HX_HTTP_REFUSED_REQUESTS] = HX_REFUSED_REQUESTS,
+		[HX_HTTP_REFUSED_MEMORY] = HX_REFUSED_MEMORY,
+		[HX_HTTP_REFUSED_FILE] = HX_REFUSED_FILE,
+		[HX_HTTP_REFUSED_ADMIT] = HX_REFUSED_ADDRESS,
+		[HX_HTTP_REFUSED_IDLE] = HX_REFUSED_IDLE,
+	};
+
+	if (status != 0)
+		hx_metrics_add(cells, HX_METRIC_REQUESTS, 0, hx_metrics_request(door, status), 1);
+	if (reasons[why] != HX_REFUSED_COUNT)
+		hx_metrics_add(cells, HX_METRIC_REFUSED, 0, reasons[why], 1);
+}
+
 static void refused(struct hx_http_server *server, unsigned status, enum hx_http_refusal why)
 {
 	struct hx_loop *loop = server->context;
 
-	hx_tally_refused(loop->cells, door_of(server), status, why);
+	hx_loop_count_refused(loop->cells, door_of(server), status, why);
 }
 
 static void left(struct hx_http_server *server, const char *client, bool is_counted)
@@ -256,7 +276,7 @@ enum hapax_status hx_loop_listen(
 
 	return hx_http_server_open(
 		door, &loop->reactor, address, loop->serve->loop_count > 1, &options,
-		door == &loop->proxy ? hx_proxy_handle : hx_gateway_handle, on_drained, loop, err);
+		hx_delivery_accept, on_drained, loop, err);
 }
 
 static bool is_same(const struct hx_upstream *upstream, const struct hx_config_target *target)

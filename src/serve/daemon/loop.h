@@ -32,6 +32,7 @@
 #include "net/http/http_client.h"
 #include "net/http/http_server.h"
 #include "net/reactor.h"
+#include "observe/metrics/metrics.h"
 #include "serve/resp/resp_door.h"
 #include "wire/cloudevents/cloudevents.h"
 
@@ -46,7 +47,6 @@ enum {
 	HX_KEY_SCRATCH_MAX = 128 * 1024 * 1024,
 };
 
-struct hx_cells;
 struct hx_delivery;
 struct hx_serve;
 
@@ -135,6 +135,13 @@ int64_t hx_loop_stalled_ns(const struct hx_loop *loop, int64_t now_ns);
 
 /* A delivery or a connection has ended: checks whether the loop has drained. */
 void hx_loop_check_idle(struct hx_loop *loop);
+
+/*
+ * Counts a client that a door refused: by door and status, unless that is 0, and by the limit that
+ * refused it, if any. Threads: that of the cells.
+ */
+void hx_loop_count_refused(
+	struct hx_cells *cells, enum hx_door door, unsigned status, enum hx_http_refusal why);
 
 /* The configuration in force, for one more delivery. NULL: no memory. */
 struct hx_loop_config *hx_loop_config_use(struct hx_loop *loop);

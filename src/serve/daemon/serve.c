@@ -89,8 +89,7 @@ static void all_idle(struct hx_task *task)
 
 void hx_serve_idle(struct hx_serve *serve)
 {
-	if (atomic_fetch_add(&serve->idle_count, 1) + 1 ==
-	    serve->loop_count + hx_serve_background_count())
+	if (atomic_fetch_add(&serve->idle_count, 1) + 1 == serve->loop_count + HX_SERVE_BACKGROUNDS)
 		hx_reactor_post(&serve->reactor, &serve->idle_task);
 }
 
@@ -407,60 +406,25 @@ static enum hapax_status open_store(struct hx_serve *serve, struct hapax_error *
 	return status;
 }
 
-static enum hapax_status find_address(
-	const struct hx_config_door *door, const char *setting, struct hx_address *ret_address,
-	struct hapax_error *err)
-{
-	if (hx_endpoint_address(&door->endpoint, ret_address))
-		return HAPAX_OK;
-	/* A door is opened once; waiting for a name server here delays no request. */
-	if (hx_net_system()->ops->resolve(
-		    hx_net_system()->context, door->endpoint.host, door->endpoint.port, ret_address,
-		    1) == 1)
-		return HAPAX_OK;
-	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "%s: invalid address '%s'", setting, door->text);
-}
-
-static struct hx_http_server *server_of(struct hx_loop *loop, bool is_proxy)
-{
-	return is_proxy ? &loop->proxy : &loop->gateway;
-}
-
 /* The gateway or the proxy. */
-static enum hapax_status open_door(struct hx_serve *serve, bool is_proxy, struct hapax_error *err)
+static enum hapax_status open_door(
+	struct hx_serve *serve, enum hx_config_tls_index index, struct hapax_error *err)
 {
-	const struct hx_config_door *door =
-		is_proxy ? &serve->config->listen.proxy : &serve->config->listen.gateway;
-	struct hx_address address;
-	const char *name = is_proxy ? "proxy" : "gateway";
-	bool is_handed_over = hx_service_has_door(&serve->service, name, &address);
-	enum hapax_status status;
+	struct hx_service_door door;
+	enum hapax_status status = hx_service_find_door(&serve->service, index, &door, err);
 
-	if (door->is_off && !is_handed_over)
-		return HAPAX_OK;
-	status = is_handed_over
-		? HAPAX_OK
-		: find_address(door, is_proxy ? "listen.proxy" : "listen.gateway", &address, err);
-	/* Two daemons on one port would be two ledgers for one stream of events. */
-	if (status == HAPAX_OK && !is_handed_over)
-		status = hx_listener_check_free(hx_net_system(), &address, err);
-	if (status == HAPAX_OK)
-		status = hx_service_guard_door(
-			&serve->service, serve->config,
-			is_proxy ? HX_CONFIG_TLS_PROXY : HX_CONFIG_TLS_GATEWAY, &address,
-			serve->log, err);
-	for (size_t i = 0; i < serve->loop_count && status == HAPAX_OK; i++) {
-		/* A path has one listener. */
-		if (i > 0 && door->endpoint.is_unix && !is_handed_over)
-			break;
-		struct hx_http_server *server = server_of(&serve->loops[i], is_proxy);
+	for (size_t i = 0; status == HAPAX_OK && i < door.loop_count; i++) {
+		struct hx_loop *loop = &serve->loops[i];
+		struct hx_http_server *server =
+			index == HX_CONFIG_TLS_PROXY ? &loop->proxy : &loop->gateway;
 
 		status = hx_service_take_door(
-			&serve->service, name, i, &server->listener.inherited_fd, err);
+			&serve->service, hx_config_tls_name(index), i,
+			&server->listener.inherited_fd, err);
 		if (status == HAPAX_OK)
-			status = hx_loop_listen(&serve->loops[i], server, &address, err);
-		address = server_of(&serve->loops[0], is_proxy)->listener.address;
+			status = hx_loop_listen(loop, server, &door.address, err);
+		/* The port that the first one got, if it was to be any. */
+		door.address = server->listener.address;
 	}
 	return status;
 }
@@ -559,33 +523,38 @@ static enum hapax_status start_loops(struct hx_serve *serve, struct hapax_error 
 	return status;
 }
 
+static const char *address_text(
+	bool is_open, const struct hx_listener *listener, char text[HX_ADDRESS_TEXT_SIZE])
+{
+	if (!is_open)
+		return "off";
+	hx_address_format(&listener->address, text);
+	return text;
+}
+
 static void say_ready(struct hx_serve *serve)
 {
-	char gateway[HX_ADDRESS_TEXT_SIZE] = "off";
-	char proxy[HX_ADDRESS_TEXT_SIZE] = "off";
-	char admin[HX_ADDRESS_TEXT_SIZE] = "off";
-	char resp[HX_ADDRESS_TEXT_SIZE] = "off";
+	const struct hx_loop *loop = &serve->loops[0];
+	const struct hx_http_server *gateway = &loop->gateway;
+	const struct hx_http_server *proxy = &loop->proxy;
+	const struct hx_http_server *admin = &serve->admin;
+	char texts[4][HX_ADDRESS_TEXT_SIZE];
+	const char *const addresses[] = {
+		address_text(gateway->reactor != NULL, &gateway->listener, texts[0]),
+		address_text(proxy->reactor != NULL, &proxy->listener, texts[1]),
+		address_text(loop->resp.service != NULL, &loop->resp.listener, texts[2]),
+		address_text(admin->reactor != NULL, &admin->listener, texts[3]),
+	};
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT("gateway", addresses[0]),
+		HX_LOGGER_TEXT("proxy", addresses[1]),
+		HX_LOGGER_TEXT("resp", addresses[2]),
+		HX_LOGGER_TEXT("admin", addresses[3]),
+		HX_LOGGER_TEXT("store", hapax_store_url(serve->store)),
+		HX_LOGGER_UNSIGNED("loops", serve->loop_count),
+	};
 
-	if (serve->loops[0].resp.service != NULL)
-		hx_address_format(&serve->loops[0].resp.listener.address, resp);
-	if (serve->loops[0].gateway.reactor != NULL)
-		hx_address_format(&serve->loops[0].gateway.listener.address, gateway);
-	if (serve->loops[0].proxy.reactor != NULL)
-		hx_address_format(&serve->loops[0].proxy.listener.address, proxy);
-	if (serve->admin.reactor != NULL)
-		hx_address_format(&serve->admin.listener.address, admin);
-	{
-		const struct hx_logger_field fields[] = {
-			HX_LOGGER_TEXT("gateway", gateway),
-			HX_LOGGER_TEXT("proxy", proxy),
-			HX_LOGGER_TEXT("resp", resp),
-			HX_LOGGER_TEXT("admin", admin),
-			HX_LOGGER_TEXT("store", hapax_store_url(serve->store)),
-			HX_LOGGER_UNSIGNED("loops", serve->loop_count),
-		};
-
-		hx_logger(serve->log, HX_LOGGER_INFO, "ready", fields, HX_COUNT(fields));
-	}
+	hx_logger(serve->log, HX_LOGGER_INFO, "ready", fields, HX_COUNT(fields));
 }
 
 static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
@@ -608,15 +577,15 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 	if (status == HAPAX_OK)
 		status = open_store(serve, err);
 	if (status == HAPAX_OK)
-		status = open_door(serve, false, err);
+		status = open_door(serve, HX_CONFIG_TLS_GATEWAY, err);
 	if (status == HAPAX_OK)
-		status = open_door(serve, true, err);
+		status = open_door(serve, HX_CONFIG_TLS_PROXY, err);
 	if (status == HAPAX_OK)
-		status = hx_serve_open_resp(serve, find_address, err);
+		status = hx_serve_open_resp(serve, err);
 	if (status == HAPAX_OK)
 		status = hx_serve_open_api(serve, err);
 	if (status == HAPAX_OK)
-		status = hx_serve_open_admin(serve, find_address, err);
+		status = hx_serve_open_admin(serve, err);
 	if (status == HAPAX_OK)
 		status = hx_service_check_doors(&serve->service, err);
 	if (status == HAPAX_OK)

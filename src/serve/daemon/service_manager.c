@@ -170,6 +170,47 @@ enum hapax_status hx_service_guard_door(
 	return hx_door_guard(config, index, address, speaks_tls, log, err);
 }
 
+static enum hapax_status find_address(
+	const struct hx_config_door *door, const char *name, struct hx_address *ret_address,
+	struct hapax_error *err)
+{
+	if (hx_endpoint_address(&door->endpoint, ret_address))
+		return HAPAX_OK;
+	/* A door is opened once; waiting for a name server here delays no request. */
+	if (hx_net_system()->ops->resolve(
+		    hx_net_system()->context, door->endpoint.host, door->endpoint.port, ret_address,
+		    1) == 1)
+		return HAPAX_OK;
+	return hx_error_set(
+		err, HAPAX_ERR_INVALID, 0, "listen.%s: invalid address '%s'", name, door->text);
+}
+
+enum hapax_status hx_service_find_door(
+	struct hx_service *service, enum hx_config_tls_index index,
+	struct hx_service_door *ret_door, struct hapax_error *err)
+{
+	struct hx_serve *serve = service->serve;
+	const struct hx_config_door *door = hx_config_door_of(serve->config, index);
+	const char *name = hx_config_tls_name(index);
+	bool is_handed_over = hx_service_has_door(service, name, &ret_door->address);
+	enum hapax_status status = HAPAX_OK;
+
+	ret_door->loop_count = 0;
+	if (door->is_off && !is_handed_over)
+		return HAPAX_OK;
+	/* A path has one listener. */
+	ret_door->loop_count = door->endpoint.is_unix && !is_handed_over ? 1 : serve->loop_count;
+	if (!is_handed_over)
+		status = find_address(door, name, &ret_door->address, err);
+	if (status == HAPAX_OK)
+		status = hx_service_guard_door(
+			service, serve->config, index, &ret_door->address, serve->log, err);
+	/* Two daemons on one port would be two ledgers for one stream of events. */
+	if (status == HAPAX_OK && !is_handed_over && index != HX_CONFIG_TLS_ADMIN)
+		status = hx_listener_check_free(hx_net_system(), &ret_door->address, err);
+	return status;
+}
+
 enum hapax_status hx_service_check_doors(const struct hx_service *service, struct hapax_error *err)
 {
 	for (size_t i = 0; i < service->sockets.count; i++) {

@@ -55,6 +55,20 @@ enum hapax_status hx_service_guard_door(
 	struct hx_service *service, const struct hx_config *config, enum hx_config_tls_index index,
 	const struct hx_address *address, struct hx_logger *log, struct hapax_error *err);
 
+/* Where a door listens. */
+struct hx_service_door {
+	size_t loop_count; /* that listen there; 0: it is off */
+	struct hx_address address;
+};
+
+/*
+ * Finds where a door listens: on a passed socket, or at its configured address, which must be free
+ * if several processes could share it. The guard has allowed it.
+ */
+enum hapax_status hx_service_find_door(
+	struct hx_service *service, enum hx_config_tls_index index,
+	struct hx_service_door *ret_door, struct hapax_error *err);
+
 /* Every door is open: checks for passed sockets that no door has taken. */
 enum hapax_status hx_service_check_doors(const struct hx_service *service, struct hapax_error *err);
 

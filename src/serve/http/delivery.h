@@ -133,14 +133,14 @@ struct hx_delivery {
 	struct hx_delivery *next; /* in a list of the loop */
 };
 
-/* Takes up a request of the proxy, at the end of the turn. */
-void hx_proxy_handle(struct hx_http_exchange *exchange);
-
 /*
- * Takes a delivery from the loop's pool; the request is read at the end of the turn. False: no
- * memory, and the request was refused.
+ * Takes up a request of either door: takes a delivery from the loop's pool; the request is read at
+ * the end of the turn.
  */
-bool hx_delivery_accept(struct hx_http_exchange *exchange, enum hx_door door);
+void hx_delivery_accept(struct hx_http_exchange *exchange);
+
+/* Frees its batch, if any. */
+void hx_delivery_drop_batch(struct hx_delivery *delivery);
 
 /* Returns it to the pool. */
 void hx_delivery_give(struct hx_delivery *delivery);

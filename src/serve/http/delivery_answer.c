@@ -33,59 +33,6 @@
 
 enum { FIELDS_MAX = 8 };
 
-/* The wording of a door. */
-struct words {
-	const char *in_progress;
-	const char *in_progress_detail;
-	const char *parked;
-	const char *parked_detail;
-	const char *mismatch;
-	const char *mismatch_detail;
-	const char *failed_elsewhere;
-	const char *uncertain;
-	const char *corrupt_detail;
-};
-
-static const struct words event_words = {
-	.in_progress = "The event is in progress",
-	.in_progress_detail = "the first delivery of this event is still running; retry later",
-	.parked = "The outcome of this event is unknown",
-	.parked_detail = "an operator must run 'hapax resolve' before this event can be processed",
-	.mismatch = "The event was already delivered with different data",
-	.mismatch_detail = "an event with the same source and id had different data",
-	.failed_elsewhere = "The event failed permanently through another interface",
-	.uncertain = "It is unknown whether the event was claimed",
-	.corrupt_detail =
-		"the event is done, or the store is damaged; nothing was forwarded, and the "
-		"stored response cannot be read",
-};
-
-/* From draft-ietf-httpapi-idempotency-key-header, if it defines them. */
-static const struct words key_words = {
-	.in_progress = "A request is outstanding for this Idempotency-Key",
-	.in_progress_detail = "A request with the same Idempotency-Key for the same operation is "
-			      "being processed or is outstanding.",
-	.parked = "The outcome of this request is unknown",
-	.parked_detail = "an operator must run 'hapax resolve' before this Idempotency-Key can be "
-			 "used again",
-	.mismatch = "Idempotency-Key is already used",
-	.mismatch_detail =
-		"This operation is idempotent and it requires correct usage of Idempotency Key. "
-		"Idempotency Key MUST not be reused across different payloads of this operation.",
-	.failed_elsewhere =
-		"The request with this Idempotency-Key failed permanently through another "
-		"interface",
-	.uncertain = "It is unknown whether the request was claimed",
-	.corrupt_detail =
-		"the request is done, or the store is damaged; nothing was forwarded, and the "
-		"stored response cannot be read",
-};
-
-static const struct words *words_of(const struct hx_delivery *delivery)
-{
-	return delivery->door == HX_DOOR_PROXY ? &key_words : &event_words;
-}
-
 /* The decision for a run here; without a claim there is none. */
 static const char *decision_of(const struct hx_delivery *delivery)
 {
@@ -239,18 +186,101 @@ void hx_delivery_refuse_path(struct hx_delivery *delivery, const char *detail)
 	hx_delivery_refuse(delivery, 400, PROBLEM("path"), "The path is ambiguous", detail);
 }
 
-/* The next request runs, whatever caused the delay: answer as if the store was not asked. */
-static void answer_revoked(struct hx_delivery *delivery)
-{
-	static const struct hx_http_problem problem = {
-		.status = 503,
-		.type = PROBLEM("lease-lapsed"),
-		.title = "The lease lapsed before the request was sent",
-		.detail = "the request waited longer than its lease, so another process may have "
-			  "taken over; nothing was sent to the upstream"};
+/* The ends of events for which there is no response. */
+enum ending {
+	IN_PROGRESS,
+	PARKED,
+	MISMATCH,
+	FAILED_ELSEWHERE,
+	REVOKED, /* the next request runs, whatever caused the delay */
+	CORRUPT, /* a retry changes nothing, so the reply does not ask for one */
+	UNCERTAIN,
+	STORE_FULL,
+	UNAVAILABLE,
+};
 
-	if (!is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
-		send_problem(delivery, &problem, decision_of(delivery), AGAIN_LATER);
+static const struct {
+	unsigned status;
+	enum hx_conclusion conclusion;
+	enum again again;
+	const char *decision; /* NULL: none */
+	const char *type;
+} endings[] = {
+	[IN_PROGRESS] =
+		{409, HX_CONCLUSION_BUSY, AGAIN_LATER, "in_progress", PROBLEM("in-progress")},
+	[PARKED] = {409, HX_CONCLUSION_PARKED, AGAIN_NEVER, "parked", PROBLEM("parked")},
+	[MISMATCH] = {422, HX_CONCLUSION_REJECTED, AGAIN_UNSAID, "mismatch", PROBLEM("mismatch")},
+	[FAILED_ELSEWHERE] =
+		{422, HX_CONCLUSION_REJECTED, AGAIN_UNSAID, "replay", PROBLEM("failed-elsewhere")},
+	[REVOKED] =
+		{503, HX_CONCLUSION_UNFINISHED, AGAIN_LATER, "acquired", PROBLEM("lease-lapsed")},
+	[CORRUPT] = {500, HX_CONCLUSION_PARKED, AGAIN_NEVER, NULL, PROBLEM("corrupt")},
+	[UNCERTAIN] = {503, HX_CONCLUSION_UNFINISHED, AGAIN_LATER, NULL, PROBLEM("uncertain")},
+	[STORE_FULL] = {503, HX_CONCLUSION_UNFINISHED, AGAIN_LATER, NULL, PROBLEM("store-full")},
+	[UNAVAILABLE] =
+		{503, HX_CONCLUSION_UNFINISHED, AGAIN_LATER, NULL, PROBLEM("store-unavailable")},
+};
+
+/*
+ * Their titles and details at the gateway and at the proxy; where the proxy has none of its own, it
+ * uses those of the gateway. Those of the proxy are from
+ * draft-ietf-httpapi-idempotency-key-header, if it defines them.
+ */
+#define NOT_FORWARDED "nothing was forwarded; retry later"
+static const char *const texts[][2][2] = {
+	[IN_PROGRESS] =
+		{{"The event is in progress",
+		  "the first delivery of this event is still running; retry later"},
+		 {"A request is outstanding for this Idempotency-Key",
+		  "A request with the same Idempotency-Key for the same operation is being "
+		  "processed or is outstanding."}},
+	[PARKED] =
+		{{"The outcome of this event is unknown",
+		  "an operator must run 'hapax resolve' before this event can be processed"},
+		 {"The outcome of this request is unknown",
+		  "an operator must run 'hapax resolve' before this Idempotency-Key can be used "
+		  "again"}},
+	[MISMATCH] =
+		{{"The event was already delivered with different data",
+		  "an event with the same source and id had different data"},
+		 {"Idempotency-Key is already used",
+		  "This operation is idempotent and it requires correct usage of Idempotency Key. "
+		  "Idempotency Key MUST not be reused across different payloads of this "
+		  "operation."}},
+	[FAILED_ELSEWHERE] =
+		{{"The event failed permanently through another interface"},
+		 {"The request with this Idempotency-Key failed permanently through another "
+		  "interface"}},
+	[REVOKED] =
+		{{"The lease lapsed before the request was sent",
+		  "the request waited longer than its lease, so another process may have taken "
+		  "over; nothing was sent to the upstream"}},
+	[CORRUPT] =
+		{{"The stored record cannot be read",
+		  "the event is done, or the store is damaged; nothing was forwarded, and the "
+		  "stored response cannot be read"},
+		 {"The stored record cannot be read",
+		  "the request is done, or the store is damaged; nothing was forwarded, and the "
+		  "stored response cannot be read"}},
+	[UNCERTAIN] =
+		{{"It is unknown whether the event was claimed", NOT_FORWARDED},
+		 {"It is unknown whether the request was claimed", NOT_FORWARDED}},
+	[STORE_FULL] = {{"The store is full", NOT_FORWARDED}},
+	[UNAVAILABLE] = {{"The store is unavailable", NOT_FORWARDED}},
+};
+
+static void answer_ending(struct hx_delivery *delivery, enum ending ending)
+{
+	bool is_own = delivery->door == HX_DOOR_PROXY && texts[ending][1][0] != NULL;
+	const struct hx_http_problem problem = {
+		.status = endings[ending].status,
+		.type = endings[ending].type,
+		.title = texts[ending][is_own][0],
+		.detail = texts[ending][is_own][1],
+		.error_code = ending == IN_PROGRESS ? "idempotency_key_in_use" : NULL};
+
+	if (!is_one_of_many(delivery, endings[ending].conclusion))
+		send_problem(delivery, &problem, endings[ending].decision, endings[ending].again);
 }
 
 /* There is no response: the upstream was not reached, or the outcome is unknown. */
@@ -265,7 +295,7 @@ static void answer_failure(struct hx_delivery *delivery)
 		.detail = delivery->call.failure.message};
 
 	if (delivery->call.is_revoked) {
-		answer_revoked(delivery);
+		answer_ending(delivery, REVOKED);
 		return;
 	}
 	if (is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
@@ -465,12 +495,7 @@ static void answer_replay(struct hx_delivery *delivery, const struct hapax_answe
 	if (is_one_of_many(delivery, is_definitive ? HX_CONCLUSION_REJECTED : HX_CONCLUSION_DONE))
 		return;
 	if (result->kind != HAPAX_RESULT_HTTP && is_definitive) {
-		const struct hx_http_problem problem = {
-			.status = 422,
-			.type = PROBLEM("failed-elsewhere"),
-			.title = words_of(delivery)->failed_elsewhere};
-
-		send_problem(delivery, &problem, "replay", AGAIN_UNSAID);
+		answer_ending(delivery, FAILED_ELSEWHERE);
 		return;
 	}
 	if (result->kind != HAPAX_RESULT_HTTP || result->status < 200 || result->status > 599) {
@@ -486,31 +511,6 @@ static void answer_replay(struct hx_delivery *delivery, const struct hapax_answe
 	send_draft(delivery, &draft);
 }
 
-static void answer_in_progress(struct hx_delivery *delivery)
-{
-	const struct hx_http_problem problem = {
-		.status = 409,
-		.type = PROBLEM("in-progress"),
-		.title = words_of(delivery)->in_progress,
-		.detail = words_of(delivery)->in_progress_detail,
-		.error_code = "idempotency_key_in_use"};
-
-	if (!is_one_of_many(delivery, HX_CONCLUSION_BUSY))
-		send_problem(delivery, &problem, "in_progress", AGAIN_LATER);
-}
-
-static void answer_parked(struct hx_delivery *delivery)
-{
-	const struct hx_http_problem problem = {
-		.status = 409,
-		.type = PROBLEM("parked"),
-		.title = words_of(delivery)->parked,
-		.detail = words_of(delivery)->parked_detail};
-
-	if (!is_one_of_many(delivery, HX_CONCLUSION_PARKED))
-		send_problem(delivery, &problem, "parked", AGAIN_NEVER);
-}
-
 static void answer_mismatch(struct hx_delivery *delivery)
 {
 	bool is_event = delivery->door == HX_DOOR_GATEWAY;
@@ -521,57 +521,21 @@ static void answer_mismatch(struct hx_delivery *delivery)
 		HX_LOGGER_TEXT(is_event ? "event_source" : NULL, delivery->claim.source),
 		HX_LOGGER_TEXT("route", delivery->claim.route_name),
 	};
-	const struct hx_http_problem problem = {
-		.status = 422,
-		.type = PROBLEM("mismatch"),
-		.title = words_of(delivery)->mismatch,
-		.detail = words_of(delivery)->mismatch_detail};
 
 	hx_logger(
 		delivery->loop->serve->log, HX_LOGGER_WARN, "payload mismatch", fields,
 		HX_COUNT(fields));
-	if (!is_one_of_many(delivery, HX_CONCLUSION_REJECTED))
-		send_problem(delivery, &problem, "mismatch", AGAIN_UNSAID);
-}
-
-/* A retry changes nothing, so the reply does not ask for one. */
-static void answer_corrupt(struct hx_delivery *delivery)
-{
-	const struct hx_http_problem problem = {
-		.status = 500,
-		.type = PROBLEM("corrupt"),
-		.title = "The stored record cannot be read",
-		.detail = words_of(delivery)->corrupt_detail};
-
-	if (!is_one_of_many(delivery, HX_CONCLUSION_PARKED))
-		send_problem(delivery, &problem, NULL, AGAIN_NEVER);
+	answer_ending(delivery, MISMATCH);
 }
 
 /* The store did not answer. */
-static void answer_error(struct hx_delivery *delivery, enum hapax_status status)
+static enum ending ending_of(enum hapax_status status)
 {
-	bool is_uncertain = status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_FAILED;
-	struct hx_http_problem problem = {.status = 503};
-
-	hx_metrics_check_error(delivery->loop->cells, delivery->door, status);
-	if (status == HAPAX_ERR_CORRUPT) {
-		answer_corrupt(delivery);
-		return;
-	}
-	if (is_one_of_many(delivery, HX_CONCLUSION_UNFINISHED))
-		return;
-	if (is_uncertain) {
-		problem.type = PROBLEM("uncertain");
-		problem.title = words_of(delivery)->uncertain;
-	} else if (status == HAPAX_ERR_LIMIT) {
-		problem.type = PROBLEM("store-full");
-		problem.title = "The store is full";
-	} else {
-		problem.type = PROBLEM("store-unavailable");
-		problem.title = "The store is unavailable";
-	}
-	problem.detail = "nothing was forwarded; retry later";
-	send_problem(delivery, &problem, NULL, AGAIN_LATER);
+	if (status == HAPAX_ERR_CORRUPT)
+		return CORRUPT;
+	if (status == HAPAX_ERR_UNCERTAIN || status == HAPAX_ERR_FAILED)
+		return UNCERTAIN;
+	return status == HAPAX_ERR_LIMIT ? STORE_FULL : UNAVAILABLE;
 }
 
 void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer *answer)
@@ -584,9 +548,9 @@ void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer 
 			answer_response(delivery, answer->status == HAPAX_OK);
 		return;
 	case HAPAX_OUTCOME_REPLAY: answer_replay(delivery, answer); return;
-	case HAPAX_OUTCOME_IN_PROGRESS: answer_in_progress(delivery); return;
+	case HAPAX_OUTCOME_IN_PROGRESS: answer_ending(delivery, IN_PROGRESS); return;
 	case HAPAX_OUTCOME_MISMATCH: answer_mismatch(delivery); return;
-	case HAPAX_OUTCOME_PARKED: answer_parked(delivery); return;
+	case HAPAX_OUTCOME_PARKED: answer_ending(delivery, PARKED); return;
 	case HAPAX_OUTCOME_NONE:
 	case HAPAX_OUTCOME_APPLIED:
 	case HAPAX_OUTCOME_FOUND:
@@ -595,5 +559,6 @@ void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer 
 	case HAPAX_OUTCOME_NOT_MET:
 	case HAPAX_OUTCOME_SKIPPED: break;
 	}
-	answer_error(delivery, answer->status);
+	hx_metrics_check_error(delivery->loop->cells, delivery->door, answer->status);
+	answer_ending(delivery, ending_of(answer->status));
 }

@@ -32,61 +32,74 @@ static bool is_allowed(const struct hx_config_webhook *webhook, struct hapax_byt
 	return false;
 }
 
+/* A reply without an event. */
+static void reply(
+	struct hx_delivery *delivery, unsigned status, const struct hapax_field *fields,
+	size_t count)
+{
+	struct hx_http_exchange *exchange = delivery->exchange;
+
+	delivery->exchange = NULL;
+	hx_metrics_add(
+		delivery->loop->cells, HX_METRIC_REQUESTS, 0,
+		hx_metrics_request(HX_DOOR_GATEWAY, status), 1);
+	if (status == 200)
+		hx_http_reply(
+			exchange,
+			&(struct hx_http_reply){
+				.status = status, .fields = fields, .field_count = count});
+	else
+		hx_http_reply_problem(
+			exchange,
+			&(struct hx_http_problem){
+				.status = status, .detail = "send events with POST"},
+			fields, count);
+	hx_delivery_give(delivery);
+}
+
 /*
  * Answers whether this sender may deliver here (CloudEvents webhooks, 4). The two fields grant it;
  * without them the status means nothing.
  */
-static void shake_hands(struct hx_http_exchange *exchange, const struct hx_config *config)
+static void shake_hands(struct hx_delivery *delivery)
 {
-	const struct hx_config_webhook *webhook = &config->gateway.webhook;
-	size_t index = hx_http1_find(&exchange->head, HX_BYTES_LIT("WebHook-Request-Origin"), 0);
+	const struct hx_config_webhook *webhook = &delivery->config->config->gateway.webhook;
+	const struct hx_http1_head *head = &delivery->exchange->head;
+	size_t index = hx_http1_find(head, HX_BYTES_LIT("WebHook-Request-Origin"), 0);
 	struct hapax_field fields[3] = {allow};
 	size_t count = 1;
 	char rate[24] = "*";
 
-	if (index < exchange->head.field_count &&
-	    is_allowed(webhook, exchange->head.fields[index].value)) {
+	if (index < head->field_count && is_allowed(webhook, head->fields[index].value)) {
 		if (webhook->allowed_rate != 0)
 			(void)snprintf(rate, sizeof(rate), "%" PRIu64, webhook->allowed_rate);
 		fields[count++] = (struct hapax_field){
-			HX_BYTES_LIT("WebHook-Allowed-Origin"), exchange->head.fields[index].value};
+			HX_BYTES_LIT("WebHook-Allowed-Origin"), head->fields[index].value};
 		fields[count++] = (struct hapax_field){
 			HX_BYTES_LIT("WebHook-Allowed-Rate"), hapax_bytes_from_text(rate)};
 	}
-	hx_http_reply(
-		exchange,
-		&(struct hx_http_reply){.status = 200, .fields = fields, .field_count = count});
+	reply(delivery, 200, fields, count);
 }
 
 static unsigned status_of(enum hapax_status status)
 {
-	switch (status) {
-	case HAPAX_ERR_UNSUPPORTED: return 415;
-	case HAPAX_ERR_LIMIT: return 413;
-	case HAPAX_ERR_INVALID: return 400;
-	case HAPAX_OK:
-	case HAPAX_ERR_NO_MEMORY:
-	case HAPAX_ERR_UNAVAILABLE:
-	case HAPAX_ERR_UNCERTAIN:
-	case HAPAX_ERR_FENCED:
-	case HAPAX_ERR_CORRUPT:
-	case HAPAX_ERR_HANDLER:
-	case HAPAX_ERR_FAILED: break;
-	}
-	return 503;
+	return status == HAPAX_ERR_UNSUPPORTED ? 415
+		: status == HAPAX_ERR_LIMIT    ? 413
+		: status == HAPAX_ERR_INVALID  ? 400
+					       : 503;
 }
 
-static void gateway_refuse(
+void hx_gateway_refuse(
 	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *err)
 {
-	if (status == HAPAX_ERR_NO_MEMORY) {
+	bool is_full = status == HAPAX_ERR_NO_MEMORY;
+
+	hx_delivery_drop_batch(delivery);
+	if (is_full)
 		hx_metrics_add(delivery->loop->cells, HX_METRIC_REFUSED, 0, HX_REFUSED_MEMORY, 1);
-		hx_delivery_refuse(delivery, 503, NULL, NULL, err->message);
-		return;
-	}
 	hx_delivery_refuse(
-		delivery, status_of(status), PROBLEM("not-an-event"),
-		"The request is not a valid CloudEvent", err->message);
+		delivery, status_of(status), is_full ? NULL : PROBLEM("not-an-event"),
+		is_full ? NULL : "The request is not a valid CloudEvent", err->message);
 }
 
 /* Reads all events once, so that an error in the last is reported before the first runs. */
@@ -168,11 +181,9 @@ static void keep_text(char *out, size_t size, struct hapax_bytes text)
 const struct hx_config_route *hx_gateway_route(
 	const struct hx_delivery *delivery, const struct hx_cloudevent *event)
 {
-	struct hapax_bytes path = delivery->exchange->head.path;
-	const char *query = path.size == 0 ? NULL : memchr(path.data, '?', path.size);
+	struct hapax_bytes query;
+	struct hapax_bytes path = hx_http_path_split(delivery->exchange->head.path, &query);
 
-	if (query != NULL)
-		path.size = (size_t)(query - (const char *)path.data);
 	return hx_config_route_find(delivery->config->config, path, event->type, event->source);
 }
 
@@ -218,11 +229,8 @@ static bool identify(struct hx_delivery *delivery)
 	status = find_key(delivery, &err);
 	if (status != HAPAX_OK) {
 		hx_delivery_refuse(
-			delivery,
-			status == HAPAX_ERR_INVALID         ? 400
-				: status == HAPAX_ERR_LIMIT ? 413
-							    : 503,
-			PROBLEM("no-key"), "The event has no key", err.message);
+			delivery, status_of(status), PROBLEM("no-key"), "The event has no key",
+			err.message);
 		return false;
 	}
 	if (scope == NULL)
@@ -308,28 +316,15 @@ enum hapax_status hx_gateway_read(
 	return hx_cloudevent_read_structured(event, body, event_text, err);
 }
 
-void hx_gateway_refuse(
-	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *err)
-{
-	if (delivery->batch != NULL) {
-		hx_buf_done(&delivery->batch->text);
-		hx_free(delivery->batch);
-		delivery->batch = NULL;
-	}
-	gateway_refuse(delivery, status, err);
-}
-
 /* Whether the service would read the path as one of the same route. False: refused. */
 static bool take_path(struct hx_delivery *delivery)
 {
-	struct hapax_bytes path;
 	struct hapax_bytes query;
+	struct hapax_bytes path = hx_http_path_split(delivery->exchange->head.path, &query);
 	char space[HX_HTTP1_LINE_MAX];
-	struct hapax_bytes loosest;
 	const char *fault;
+	struct hapax_bytes loosest = hx_http_path_loosest(path, space, &fault);
 
-	hx_proxy_key_split(delivery->exchange->head.path, &path, &query);
-	loosest = hx_http_path_loosest(path, space, &fault);
 	if (fault == NULL && loosest.data != path.data &&
 	    !hx_config_routes_agree(delivery->config->config, path, loosest))
 		fault = HX_DELIVERY_OTHER_ROUTE;
@@ -338,7 +333,8 @@ static bool take_path(struct hx_delivery *delivery)
 	return fault == NULL;
 }
 
-void hx_gateway_take_up(struct hx_delivery *delivery)
+/* Reads and claims a POST. */
+static void take_events(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
 	const struct hx_http1_head *head = &delivery->exchange->head;
@@ -371,37 +367,14 @@ void hx_gateway_take_up(struct hx_delivery *delivery)
 	}
 }
 
-/* A reply without a delivery. */
-static void count(struct hx_loop *loop, unsigned status)
+void hx_gateway_take_up(struct hx_delivery *delivery)
 {
-	hx_metrics_add(
-		loop->cells, HX_METRIC_REQUESTS, 0, hx_metrics_request(HX_DOOR_GATEWAY, status), 1);
-}
+	struct hapax_bytes method = delivery->exchange->head.method;
 
-void hx_gateway_handle(struct hx_http_exchange *exchange)
-{
-	struct hx_loop *loop = exchange->server->context;
-
-	if (hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("OPTIONS"))) {
-		struct hx_loop_config *config = hx_loop_config_use(loop);
-
-		count(loop, config == NULL ? 503 : 200);
-		if (config == NULL) {
-			hx_http_reply_problem(
-				exchange, &(struct hx_http_problem){.status = 503}, NULL, 0);
-			return;
-		}
-		shake_hands(exchange, config->config);
-		hx_loop_config_give(loop, config);
-		return;
-	}
-	if (!hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("POST"))) {
-		count(loop, 405);
-		hx_http_reply_problem(
-			exchange,
-			&(struct hx_http_problem){.status = 405, .detail = "send events with POST"},
-			&allow, 1);
-		return;
-	}
-	(void)hx_delivery_accept(exchange, HX_DOOR_GATEWAY);
+	if (hx_bytes_equal(method, HX_BYTES_LIT("POST")))
+		take_events(delivery);
+	else if (hx_bytes_equal(method, HX_BYTES_LIT("OPTIONS")))
+		shake_hands(delivery);
+	else
+		reply(delivery, 405, &allow, 1);
 }

@@ -2,8 +2,8 @@
 /*
  * gateway.h - requests that carry events: one, or a batch.
  *
- *	handle ──▶ take_up ──▶ read ──▶ claim ──▶ hx_delivery_ask() ──▶ ...
- *	               └──▶ open_batch ──▶ next ──▶ claim of each ──▶ answer_batch
+ *	take_up ──▶ read ──▶ claim ──▶ hx_delivery_ask() ──▶ ...
+ *	    └──▶ open_batch ──▶ next ──▶ claim of each ──▶ answer_batch
  *
  * The events of a batch run one after the other. hx_gateway_next() claims the next event that is
  * not refused at once, or answers the batch. Its callers, ended() of delivery.c and large.c, call
@@ -16,9 +16,6 @@
 #define HX_SERVE_HTTP_GATEWAY_H
 
 #include "serve/http/delivery.h"
-
-/* Takes up a request with one or more events, at the end of the turn. */
-void hx_gateway_handle(struct hx_http_exchange *exchange);
 
 /* Reads the request and claims it: hx_delivery_read_all(). */
 void hx_gateway_take_up(struct hx_delivery *delivery);

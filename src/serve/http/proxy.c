@@ -17,7 +17,6 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "net/tls/tls.h"
 #include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
@@ -221,12 +220,10 @@ void hx_proxy_take_up(struct hx_delivery *delivery)
 {
 	const struct hx_config *config = delivery->config->config;
 	const struct hx_http1_head *head = &delivery->exchange->head;
-	const struct hx_config_proxy_route *route;
-	struct hapax_bytes path;
 	struct hapax_bytes query;
+	const struct hx_config_proxy_route *route =
+		find_route(delivery, hx_http_path_split(head->path, &query));
 
-	hx_proxy_key_split(head->path, &path, &query);
-	route = find_route(delivery, path);
 	if (route == NULL)
 		return;
 	delivery->claim.proxy = route;
@@ -246,21 +243,4 @@ void hx_proxy_take_up(struct hx_delivery *delivery)
 	}
 	delivery->claim.passes = true;
 	ask(delivery);
-}
-
-void hx_proxy_handle(struct hx_http_exchange *exchange)
-{
-	const struct hx_tls_peer *certificate = hx_http_exchange_certificate(exchange);
-	struct hx_delivery *delivery;
-
-	if (!hx_delivery_accept(exchange, HX_DOOR_PROXY))
-		return;
-	/*
-	 * Copy it now: at the end of the turn the connection may be gone, and clients must not
-	 * share keys.
-	 */
-	delivery = exchange->context;
-	delivery->has_certificate = certificate != NULL;
-	if (certificate != NULL)
-		memcpy(delivery->certificate, certificate->sha256, sizeof(certificate->sha256));
 }

@@ -12,20 +12,10 @@
 #include "net/http/http_body.h"
 #include "wire/http1/http1.h"
 #include "wire/http1/http1_text.h"
+#include "wire/http1/http_path.h"
 #include "wire/percent.h"
 
 enum { PIECE_SIZE = 16 * 1024 };
-
-void hx_proxy_key_split(
-	struct hapax_bytes target, struct hapax_bytes *ret_path, struct hapax_bytes *ret_query)
-{
-	const char *begin = target.data;
-	const char *query = target.size == 0 ? NULL : memchr(begin, '?', target.size);
-	size_t size = query == NULL ? target.size : (size_t)(query - begin);
-
-	*ret_path = hx_bytes(begin, size);
-	*ret_query = hx_bytes(query, target.size - size);
-}
 
 struct hapax_bytes hx_proxy_key_path(struct hapax_bytes path, char space[HX_HTTP1_LINE_MAX])
 {
@@ -389,7 +379,7 @@ enum hx_proxy_key_end hx_proxy_key_read(
 	end = add_credential(sha, route, head, certificate, err);
 	if (end != HX_PROXY_KEY_FOUND)
 		return end;
-	hx_proxy_key_split(head->path, &path, &query);
+	path = hx_http_path_split(head->path, &query);
 	add(sha, head->method);
 	add_authority(sha, head->authority);
 	add(sha, hx_proxy_key_path(path, space));
@@ -442,13 +432,13 @@ enum hapax_status hx_proxy_key_fingerprint(
 	const struct hx_http_body *body, struct hx_sha256 *sha,
 	unsigned char ret[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err)
 {
-	struct hapax_bytes path;
 	struct hapax_bytes query;
+	size_t path_size = hx_http_path_split(head->path, &query).size;
 	enum hapax_status status = HAPAX_OK;
 
 	hx_sha256_reset(sha);
-	hx_proxy_key_split(head->path, &path, &query);
-	add(sha, query);
+	/* The query with its "?": "/a?" is a different request from "/a". */
+	add(sha, hx_bytes((const char *)head->path.data + path_size, head->path.size - path_size));
 	add(sha, hx_http1_known(head, HX_HTTP1_CONTENT_TYPE));
 	add_account(sha, route, head);
 	add_size(sha, body->size);

@@ -70,10 +70,6 @@ enum hapax_status hx_proxy_key_fingerprint(
 	const struct hx_http_body *body, struct hx_sha256 *sha,
 	unsigned char ret[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err);
 
-/* Splits a target into its path and its query, with "?", or nothing. */
-void hx_proxy_key_split(
-	struct hapax_bytes target, struct hapax_bytes *ret_path, struct hapax_bytes *ret_query);
-
 /* The canonical form of a path, for routes and keys: the path itself, or in space. */
 struct hapax_bytes hx_proxy_key_path(struct hapax_bytes path, char space[HX_HTTP1_LINE_MAX]);
 

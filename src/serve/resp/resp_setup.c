@@ -124,9 +124,9 @@ static void tell_scope(
 }
 
 /* Its texts belong to the initial configuration, which is kept. */
-static enum hapax_status make_service(
-	struct hx_serve *serve, const struct hx_config_door *door, struct hapax_error *err)
+static enum hapax_status make_service(struct hx_serve *serve, struct hapax_error *err)
 {
+	const struct hx_endpoint *endpoint = &serve->config->listen.resp.endpoint;
 	const struct hx_config_resp *resp = &serve->config->resp;
 	struct hx_resp_service_options options = {
 		.store = serve->store,
@@ -135,7 +135,7 @@ static enum hapax_status make_service(
 		.bytes_max = serve->memory.plan.store,
 		.budget = &serve->memory.listeners,
 		.evict = serve->config->store.evict,
-		.port = door->endpoint.is_unix ? 0 : door->endpoint.port,
+		.port = endpoint->is_unix ? 0 : endpoint->port,
 		.changed = on_changed,
 		.scope = tell_scope,
 		.context = serve};
@@ -154,40 +154,29 @@ static enum hapax_status make_service(
 	return hx_worker_start(&serve->jobs, err);
 }
 
-enum hapax_status hx_serve_open_resp(
-	struct hx_serve *serve, hx_find_address_fn *find_address, struct hapax_error *err)
+enum hapax_status hx_serve_open_resp(struct hx_serve *serve, struct hapax_error *err)
 {
-	const struct hx_config_door *door = &serve->config->listen.resp;
 	uint64_t max = hx_descriptors_connections(&serve->descriptors, serve->config, HX_DOOR_RESP);
-	struct hx_address address;
-	bool is_handed_over = hx_service_has_door(&serve->service, "resp", &address);
-	size_t loops = door->endpoint.is_unix && !is_handed_over ? 1 : serve->loop_count;
-	enum hapax_status status;
+	struct hx_service_door door;
+	enum hapax_status status =
+		hx_service_find_door(&serve->service, HX_CONFIG_TLS_RESP, &door, err);
+	size_t loops = door.loop_count;
 
-	if (door->is_off && !is_handed_over)
-		return HAPAX_OK;
-	status = is_handed_over ? HAPAX_OK : find_address(door, "listen.resp", &address, err);
-	if (status == HAPAX_OK)
-		status = hx_service_guard_door(
-			&serve->service, serve->config, HX_CONFIG_TLS_RESP, &address, serve->log,
-			err);
-	/* Two daemons on one port would be two ledgers for one stream of keys. */
-	if (status == HAPAX_OK && !is_handed_over)
-		status = hx_listener_check_free(hx_net_system(), &address, err);
-	if (status == HAPAX_OK)
-		status = make_service(serve, door, err);
+	if (status == HAPAX_OK && loops > 0)
+		status = make_service(serve, err);
 	for (size_t i = 0; i < loops && status == HAPAX_OK; i++) {
+		struct hx_resp_door *resp = &serve->loops[i].resp;
+
 		status = hx_service_take_door(
-			&serve->service, "resp", i, &serve->loops[i].resp.listener.inherited_fd,
-			err);
+			&serve->service, "resp", i, &resp->listener.inherited_fd, err);
 		if (status != HAPAX_OK)
 			break;
-		serve->loops[i].resp.tls = serve->door_tls.doors[HX_CONFIG_TLS_RESP];
-		serve->loops[i].resp.handshake_ms = serve->config->tls.handshake_timeout_ms;
+		resp->tls = serve->door_tls.doors[HX_CONFIG_TLS_RESP];
+		resp->handshake_ms = serve->config->tls.handshake_timeout_ms;
 		status = hx_resp_door_open(
-			&serve->loops[i].resp, &serve->loops[i], &serve->resp, &address, loops > 1,
+			resp, &serve->loops[i], &serve->resp, &door.address, loops > 1,
 			(size_t)(max / loops + (max % loops != 0)), err);
-		address = serve->loops[0].resp.listener.address;
+		door.address = resp->listener.address;
 	}
 	return status;
 }

@@ -70,20 +70,20 @@ void hx_tracing_begin(struct hx_delivery *delivery, const char *name)
 	struct hx_loop *loop = delivery->loop;
 	struct hx_tracing *tracing = &delivery->claim.tracing;
 	const struct hx_http1_head *head = &delivery->exchange->head;
-	struct hx_trace_context *context = &tracing->context;
+	struct hx_trace_context *context = &tracing->note.context;
 
 	if (!loop->serve->exporter.is_on)
 		return;
 	memset(tracing, 0, sizeof(*tracing));
 	tracing->is_on = true;
-	tracing->name = name;
+	tracing->note.name = name;
 	(void)snprintf(
-		tracing->method, sizeof(tracing->method), "%.*s", (int)head->method.size,
+		tracing->note.method, sizeof(tracing->note.method), "%.*s", (int)head->method.size,
 		(const char *)head->method.data);
-	tracing->has_parent = read_parent(head, context);
-	tracing->drops_state = !tracing->has_parent || !is_state(head);
-	if (tracing->has_parent) {
-		memcpy(tracing->parent_id, context->span_id, HX_SPAN_ID_SIZE);
+	tracing->note.has_parent = read_parent(head, context);
+	tracing->drops_state = !tracing->note.has_parent || !is_state(head);
+	if (tracing->note.has_parent) {
+		memcpy(tracing->note.parent_id, context->span_id, HX_SPAN_ID_SIZE);
 	} else {
 		draw(&loop->trace_lot, context->trace_id, HX_TRACE_ID_SIZE);
 		context->flags = HX_TRACE_RANDOM;
@@ -92,8 +92,8 @@ void hx_tracing_begin(struct hx_delivery *delivery, const char *name)
 	}
 	tracing->is_sampled = (context->flags & HX_TRACE_SAMPLED) != 0;
 	draw(&loop->trace_lot, context->span_id, HX_SPAN_ID_SIZE);
-	draw(&loop->trace_lot, tracing->check_id, HX_SPAN_ID_SIZE);
-	draw(&loop->trace_lot, tracing->call_id, HX_SPAN_ID_SIZE);
+	draw(&loop->trace_lot, tracing->note.check_id, HX_SPAN_ID_SIZE);
+	draw(&loop->trace_lot, tracing->note.call_id, HX_SPAN_ID_SIZE);
 }
 
 /* ------------------------------------------------------------------ in progress */
@@ -134,16 +134,16 @@ void hx_tracing_decided(struct hx_delivery *delivery, const struct hapax_answer 
 
 	if (!tracing->is_sampled || !tracing->is_on || (answer->flags & HAPAX_ANSWER_UNPROTECTED))
 		return;
-	tracing->decided_ns = hx_clock_mono_ns();
-	tracing->check_error = error_of(answer->status);
-	tracing->token = answer->token;
-	tracing->attempt = answer->attempt;
+	tracing->note.decided_ns = hx_clock_mono_ns();
+	tracing->note.check_error = error_of(answer->status);
+	tracing->note.token = answer->token;
+	tracing->note.attempt = answer->attempt;
 	if ((size_t)answer->outcome < HX_COUNT(decisions))
-		tracing->decision = decisions[answer->outcome];
+		tracing->note.decision = decisions[answer->outcome];
 	if (answer->outcome == HAPAX_OUTCOME_REPLAY && is_kept(fields))
-		tracing->has_original = hx_trace_context_read(
+		tracing->note.has_original = hx_trace_context_read(
 			hx_bytes((const char *)fields.data + kept_name.size, HX_TRACEPARENT_SIZE),
-			&tracing->original);
+			&tracing->note.original);
 }
 
 bool hx_tracing_replaces(const struct hx_delivery *delivery, struct hapax_bytes name)
@@ -159,19 +159,19 @@ bool hx_tracing_replaces(const struct hx_delivery *delivery, struct hapax_bytes 
 void hx_tracing_write(struct hx_delivery *delivery, struct hx_http1_writer *writer)
 {
 	struct hx_tracing *tracing = &delivery->claim.tracing;
-	struct hx_trace_context context = tracing->context;
+	struct hx_trace_context context = tracing->note.context;
 	char text[HX_TRACEPARENT_SIZE];
 
 	if (!tracing->is_on)
 		return;
 	/* A span that is not exported cannot be a parent. */
 	if (tracing->is_sampled)
-		memcpy(context.span_id, tracing->call_id, HX_SPAN_ID_SIZE);
-	else if (tracing->has_parent)
-		memcpy(context.span_id, tracing->parent_id, HX_SPAN_ID_SIZE);
+		memcpy(context.span_id, tracing->note.call_id, HX_SPAN_ID_SIZE);
+	else if (tracing->note.has_parent)
+		memcpy(context.span_id, tracing->note.parent_id, HX_SPAN_ID_SIZE);
 	hx_trace_context_write(&context, text);
 	hx_http1_write_field(writer, parent_name, hx_bytes(text, sizeof(text)));
-	tracing->sent_ns = hx_clock_mono_ns();
+	tracing->note.sent_ns = hx_clock_mono_ns();
 }
 
 void hx_tracing_called(struct hx_delivery *delivery)
@@ -180,18 +180,18 @@ void hx_tracing_called(struct hx_delivery *delivery)
 
 	if (!tracing->is_sampled || !tracing->is_on)
 		return;
-	tracing->answered_ns = hx_clock_mono_ns();
-	tracing->upstream_status = delivery->call.status;
+	tracing->note.answered_ns = hx_clock_mono_ns();
+	tracing->note.upstream_status = delivery->call.status;
 	if (delivery->call.outcome == HAPAX_RUN_OK)
 		return;
 	if (delivery->call.status != 0)
-		tracing->call_error = hx_trace_error_status;
+		tracing->note.call_error = hx_trace_error_status;
 	else if (delivery->call.is_late)
-		tracing->call_error = "timeout";
+		tracing->note.call_error = "timeout";
 	else if (delivery->call.is_revoked)
-		tracing->call_error = "lapsed";
+		tracing->note.call_error = "lapsed";
 	else
-		tracing->call_error =
+		tracing->note.call_error =
 			delivery->call.outcome == HAPAX_RUN_AMBIGUOUS ? "lost" : "unreachable";
 }
 
@@ -203,7 +203,7 @@ void hx_tracing_keep(const struct hx_delivery *delivery, struct hapax_buf *field
 	if (!tracing->is_on || !tracing->is_sampled ||
 	    hx_buf_reserve(fields, kept_name.size + sizeof(text) + 2) != HAPAX_OK)
 		return;
-	hx_trace_context_write(&tracing->context, text);
+	hx_trace_context_write(&tracing->note.context, text);
 	(void)hx_buf_append(fields, kept_name.data, kept_name.size);
 	(void)hx_buf_append(fields, text, sizeof(text));
 	(void)hx_buf_append(fields, "\r\n", 2);
@@ -225,8 +225,8 @@ void hx_tracing_text(const struct hx_delivery *delivery, struct hx_tracing_text 
 	ret->trace_id_size = ret->span_id_size = 0;
 	if (!tracing->is_on || !tracing->is_sampled)
 		return;
-	hx_hex_encode(tracing->context.trace_id, HX_TRACE_ID_SIZE, ret->trace_id);
-	hx_hex_encode(tracing->context.span_id, HX_SPAN_ID_SIZE, ret->span_id);
+	hx_hex_encode(tracing->note.context.trace_id, HX_TRACE_ID_SIZE, ret->trace_id);
+	hx_hex_encode(tracing->note.context.span_id, HX_SPAN_ID_SIZE, ret->span_id);
 	ret->trace_id_size = sizeof(ret->trace_id);
 	ret->span_id_size = sizeof(ret->span_id);
 }
@@ -242,7 +242,6 @@ static void describe(const struct hx_delivery *delivery, struct hx_trace_note *n
 {
 	const struct hx_delivery_identity *identity = &delivery->claim.identity;
 
-	copy_text(note->method, sizeof(note->method), delivery->claim.tracing.method);
 	copy_text(note->event_id, sizeof(note->event_id), delivery->claim.id);
 	copy_text(note->event_source, sizeof(note->event_source), delivery->claim.source);
 	copy_text(note->event_type, sizeof(note->event_type), delivery->claim.type);
@@ -258,12 +257,12 @@ static void describe(const struct hx_delivery *delivery, struct hx_trace_note *n
 	hx_trace_hash_key(identity->key, note->key_hash);
 }
 
-static const char *error_of_end(const struct hx_tracing *tracing, unsigned status)
+static const char *error_of_end(const struct hx_trace_note *note, unsigned status)
 {
-	if (tracing->check_error != NULL)
-		return tracing->check_error;
-	if (tracing->call_error != NULL && tracing->call_error != hx_trace_error_status)
-		return tracing->call_error;
+	if (note->check_error != NULL)
+		return note->check_error;
+	if (note->call_error != NULL && note->call_error != hx_trace_error_status)
+		return note->call_error;
 	return status >= 500 ? hx_trace_error_status : NULL;
 }
 
@@ -278,7 +277,9 @@ static int64_t calendar_offset_ns(int64_t now_ns)
 void hx_tracing_end(struct hx_delivery *delivery, unsigned status)
 {
 	struct hx_tracing *tracing = &delivery->claim.tracing;
-	int64_t now_ns;
+	struct hx_trace_note *note = &tracing->note;
+	int64_t *const times[] = {&note->began_ns,   &note->ended_ns, &note->asked_ns,
+				  &note->decided_ns, &note->sent_ns,  &note->answered_ns};
 	int64_t offset_ns;
 
 	if (!tracing->is_on)
@@ -286,37 +287,16 @@ void hx_tracing_end(struct hx_delivery *delivery, unsigned status)
 	tracing->is_on = false;
 	if (!tracing->is_sampled)
 		return;
-	now_ns = hx_clock_mono_ns();
-	offset_ns = calendar_offset_ns(now_ns);
-	{
-		struct hx_trace_note note = {
-			.name = tracing->name,
-			.context = tracing->context,
-			.has_parent = tracing->has_parent,
-			.has_original = tracing->has_original,
-			.original = tracing->original,
-			.began_ns = delivery->came_ns + offset_ns,
-			.ended_ns = now_ns + offset_ns,
-			.reply_status = status,
-			.error = error_of_end(tracing, status),
-			.has_check = tracing->decided_ns != 0,
-			.asked_ns = delivery->claim.asked_ns + offset_ns,
-			.decided_ns = tracing->decided_ns + offset_ns,
-			.decision = tracing->decision,
-			.check_error = tracing->check_error,
-			.token = tracing->token,
-			.attempt = tracing->attempt,
-			.has_call = tracing->answered_ns != 0 && tracing->sent_ns != 0,
-			.sent_ns = tracing->sent_ns + offset_ns,
-			.answered_ns = tracing->answered_ns + offset_ns,
-			.upstream_status = tracing->upstream_status,
-			.call_error = tracing->call_error,
-		};
-
-		memcpy(note.parent_id, tracing->parent_id, HX_SPAN_ID_SIZE);
-		memcpy(note.check_id, tracing->check_id, HX_SPAN_ID_SIZE);
-		memcpy(note.call_id, tracing->call_id, HX_SPAN_ID_SIZE);
-		describe(delivery, &note);
-		hx_exporter_add(&delivery->loop->serve->exporter, &note);
-	}
+	note->began_ns = delivery->came_ns;
+	note->ended_ns = hx_clock_mono_ns();
+	note->asked_ns = delivery->claim.asked_ns;
+	note->reply_status = status;
+	note->error = error_of_end(note, status);
+	note->has_check = note->decided_ns != 0;
+	note->has_call = note->answered_ns != 0 && note->sent_ns != 0;
+	describe(delivery, note);
+	offset_ns = calendar_offset_ns(note->ended_ns);
+	for (size_t i = 0; i < HX_COUNT(times); i++)
+		*times[i] += offset_ns;
+	hx_exporter_add(&delivery->loop->serve->exporter, note);
 }

@@ -25,29 +25,12 @@
 
 struct hx_delivery;
 
-/* For one event. Times are hx_clock_mono_ns(); 0: not yet. */
+/* For one event. */
 struct hx_tracing {
-	bool is_on;      /* from begin to end, if there is a collector */
-	bool is_sampled; /* false: only the context is passed on */
-	bool has_parent;
-	bool has_original;
-	bool drops_state;                     /* tracestate is absent, or of another trace */
-	const char *name;                     /* of the outer span */
-	char method[HX_HTTP1_METHOD_MAX + 1]; /* of the request */
-	struct hx_trace_context context;
-	unsigned char parent_id[HX_SPAN_ID_SIZE];
-	unsigned char check_id[HX_SPAN_ID_SIZE];
-	unsigned char call_id[HX_SPAN_ID_SIZE];
-	struct hx_trace_context original;
-	int64_t decided_ns;
-	int64_t sent_ns;
-	int64_t answered_ns;
-	const char *decision;
-	const char *check_error;
-	const char *call_error;
-	uint64_t token;
-	uint32_t attempt;
-	unsigned upstream_status;
+	bool is_on;                /* from begin to end, if there is a collector */
+	bool is_sampled;           /* false: only the context is passed on */
+	bool drops_state;          /* tracestate is absent, or of another trace */
+	struct hx_trace_note note; /* so far; until the end, its times are hx_clock_mono_ns() */
 };
 
 /* The event is about to be claimed: finds its trace, and whether it is sampled. */
