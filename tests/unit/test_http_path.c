@@ -147,12 +147,31 @@ static void an_encoding_of_an_encoding(void **state)
 	assert_non_null(strstr(fault, "'..'"));
 }
 
+static void a_target_is_split_at_its_first_question_mark(void **state)
+{
+	static const char *const rows[][3] = {
+		{"", "", ""},          {"/a", "/a", ""}, {"/a?", "/a", ""}, {"/a?b=1", "/a", "b=1"},
+		{"/?a?b", "/", "a?b"}, {"*", "*", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < HX_COUNT(rows); i++) {
+		struct hapax_bytes query;
+		struct hapax_bytes path =
+			hx_http_path_split(hapax_bytes_from_text(rows[i][0]), &query);
+
+		assert_true(hx_bytes_equal(path, hapax_bytes_from_text(rows[i][1])));
+		assert_true(hx_bytes_equal(query, hapax_bytes_from_text(rows[i][2])));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_loosest_form),
 		cmocka_unit_test(what_is_refused),
 		cmocka_unit_test(an_encoding_of_an_encoding),
+		cmocka_unit_test(a_target_is_split_at_its_first_question_mark),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
