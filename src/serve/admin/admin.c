@@ -73,16 +73,6 @@ static struct hapax_bytes field_of(const struct hx_http1_head *head, struct hapa
 	return index < head->field_count ? head->fields[index].value : hx_bytes(NULL, 0);
 }
 
-static void count_reply(struct hx_serve *serve, unsigned status, int64_t came_ns)
-{
-	hx_metrics_add(
-		serve->cells, HX_METRIC_REQUESTS, 0, hx_metrics_request(HX_DOOR_ADMIN, status), 1);
-	hx_metrics_observe_ns(
-		serve->cells, HX_METRIC_REQUEST_DURATION, 0, HX_DOOR_ADMIN,
-		hx_clock_mono_ns() - came_ns);
-	hx_metrics_add(serve->cells, HX_METRIC_IN_PROGRESS, 0, HX_DOOR_ADMIN, -1);
-}
-
 static void reply(
 	struct question *question, unsigned status, const char *content_type,
 	struct hapax_bytes body)
@@ -92,7 +82,7 @@ static void reply(
 		{HX_BYTES_LIT("Cache-Control"), HX_BYTES_LIT("no-store")},
 	};
 
-	count_reply(question->serve, status, question->came_ns);
+	hx_admin_answered(question->serve, status, hx_clock_mono_ns() - question->came_ns);
 	hx_http_reply(
 		question->exchange,
 		&(struct hx_http_reply){
@@ -103,7 +93,7 @@ static void reply_problem(struct question *question, unsigned status, const char
 {
 	const struct hx_http_problem problem = {.status = status, .detail = detail};
 
-	count_reply(question->serve, status, question->came_ns);
+	hx_admin_answered(question->serve, status, hx_clock_mono_ns() - question->came_ns);
 	hx_http_reply_problem(question->exchange, &problem, NULL, 0);
 }
 
@@ -351,7 +341,7 @@ static void refuse_tenant(
 	(void)snprintf(
 		detail, sizeof(detail), "this API token is limited to tenant '%s'",
 		identity->tenant);
-	count_reply(serve, 403, hx_clock_mono_ns());
+	hx_admin_answered(serve, 403, 0);
 	hx_http_reply_problem(
 		exchange,
 		&(struct hx_http_problem){
@@ -370,7 +360,7 @@ static bool may_read(
 	if (hx_auth_is_open(auth, hx_http_path_split(exchange->head.path, &query)))
 		return true;
 	if (!hx_admin_identify(serve, exchange, &identity)) {
-		count_reply(serve, 429, hx_clock_mono_ns());
+		hx_admin_answered(serve, 429, 0);
 		return false;
 	}
 	if (identity.role >= HX_ROLE_READ && (!page->is_whole || identity.tenant[0] == '\0'))
@@ -378,9 +368,7 @@ static bool may_read(
 	if (identity.role >= HX_ROLE_READ)
 		refuse_tenant(serve, exchange, &identity);
 	else
-		count_reply(
-			serve, hx_auth_refuse(exchange, &identity, HX_ROLE_READ),
-			hx_clock_mono_ns());
+		hx_admin_answered(serve, hx_auth_refuse(exchange, &identity, HX_ROLE_READ), 0);
 	return false;
 }
 
@@ -398,7 +386,7 @@ void hx_admin_handle(struct hx_http_exchange *exchange)
 		return;
 	if (!hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("GET")) &&
 	    !hx_bytes_equal(exchange->head.method, HX_BYTES_LIT("HEAD"))) {
-		count_reply(serve, 405, hx_clock_mono_ns());
+		hx_admin_answered(serve, 405, 0);
 		hx_http_reply_problem(
 			exchange, &(struct hx_http_problem){.status = 405}, &allow, 1);
 	} else if (is_worth_waiting(serve, page)) {

@@ -11,7 +11,7 @@
 #include "serve/admin/auth.h"
 #include "serve/daemon/daemon.h"
 
-static void count_answered(void *context, unsigned status, int64_t took_ns)
+void hx_admin_answered(void *context, unsigned status, int64_t took_ns)
 {
 	struct hx_serve *serve = context;
 
@@ -55,7 +55,7 @@ enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *
 		.audit_path = serve->config->log.audit,
 		.outbox = tell_outbox,
 		.reload = reload,
-		.answered = count_answered,
+		.answered = hx_admin_answered,
 		.suspect = suspect,
 		.context = serve,
 	};
@@ -89,7 +89,7 @@ bool hx_serve_handle_api(struct hx_serve *serve, struct hx_http_exchange *exchan
 	if (identify(serve, exchange, &caller))
 		hx_api_handle(serve->api, exchange, &caller);
 	else
-		count_answered(serve, 429, 0);
+		hx_admin_answered(serve, 429, 0);
 	return true;
 }
 

@@ -172,6 +172,9 @@ bool hx_admin_identify(
 enum hapax_status hx_serve_open_admin(struct hx_serve *serve, struct hapax_error *err);
 void hx_admin_handle(struct hx_http_exchange *exchange);
 
+/* Counts an answered request of the admin door; context: the daemon. */
+void hx_admin_answered(void *context, unsigned status, int64_t took_ns);
+
 /*
  * The store has answered the question with that number: the requests that waited for it are
  * answered.

@@ -25,20 +25,17 @@
 
 #define PROBLEM(name) "urn:hapax:problem:" name
 
-static bool runs_once(const struct hx_config_proxy_route *route, struct hapax_bytes method)
+/*
+ * Whether the method runs once. Not exactly: POST in other letter case, too, which some upstreams
+ * accept as POST and would run every time.
+ */
+static bool runs_once(
+	const struct hx_config_proxy_route *route, struct hapax_bytes method, bool is_exact)
 {
 	for (size_t i = 0; i < route->method_count; i++) {
-		if (hx_bytes_equal(hapax_bytes_from_text(route->methods[i]), method))
-			return true;
-	}
-	return false;
-}
+		struct hapax_bytes name = hapax_bytes_from_text(route->methods[i]);
 
-/* POST in other letter case: some upstreams accept it as POST and would run it every time. */
-static bool is_disguised(const struct hx_config_proxy_route *route, struct hapax_bytes method)
-{
-	for (size_t i = 0; i < route->method_count; i++) {
-		if (hx_http1_text_equal(hapax_bytes_from_text(route->methods[i]), method))
+		if (is_exact ? hx_bytes_equal(name, method) : hx_http1_text_equal(name, method))
 			return true;
 	}
 	return false;
@@ -230,11 +227,11 @@ void hx_proxy_take_up(struct hx_delivery *delivery)
 	hx_delivery_set_route(
 		delivery, route->name, &route->target,
 		config->gateway.route_count + (size_t)(route - config->proxy.routes));
-	if (runs_once(route, head->method)) {
+	if (runs_once(route, head->method, true)) {
 		take_key(delivery);
 		return;
 	}
-	if (is_disguised(route, head->method)) {
+	if (runs_once(route, head->method, false)) {
 		hx_delivery_refuse(
 			delivery, 400, PROBLEM("method"), "The method is not in upper case",
 			"send the method in upper case; as it stands, the request would not be "

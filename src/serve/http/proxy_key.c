@@ -91,6 +91,18 @@ static void add_authority(struct hx_sha256 *sha, struct hapax_bytes authority)
 	}
 }
 
+/* INVALID: Connection names it, so it would not reach the upstream. */
+static enum hapax_status check_hop(
+	const struct hx_http1_head *head, struct hapax_bytes name, struct hapax_error *err)
+{
+	if (!hx_http1_is_hop(head, name))
+		return HAPAX_OK;
+	return hx_error_set(
+		err, HAPAX_ERR_INVALID, 0,
+		"Connection names the header '%.*s'; send it as an end-to-end header",
+		(int)name.size, (const char *)name.data);
+}
+
 /*
  * The only field with that name; *ret_index is field_count if there is none. INVALID: there are
  * several, or it would not reach the upstream, which would see a different request.
@@ -108,13 +120,7 @@ static enum hapax_status find_only(
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "the header '%.*s' occurs twice", (int)name.size,
 			(const char *)name.data);
-	if (hx_http1_is_hop(head, name))
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"Connection names the header '%.*s'; send it as an end-to-end "
-			"header",
-			(int)name.size, (const char *)name.data);
-	return HAPAX_OK;
+	return check_hop(head, name, err);
 }
 
 /* The next of "a=b; c=d". False: none is left. */
@@ -220,13 +226,8 @@ static enum hapax_status add_fields(
 
 		if ((found >> i & 1) == 0)
 			continue;
-		if (hx_http1_is_hop(head, name))
-			status = hx_error_set(
-				err, HAPAX_ERR_INVALID, 0,
-				"Connection names the header '%.*s'; send it as an "
-				"end-to-end header",
-				(int)name.size, (const char *)name.data);
-		else
+		status = check_hop(head, name, err);
+		if (status == HAPAX_OK)
 			add_values(sha, head, name);
 	}
 	*ret_is_there = found != 0;
@@ -264,24 +265,17 @@ static enum hapax_status add_cookies(
 	const struct hx_http1_head *head, bool *ret_is_there, struct hapax_error *err)
 {
 	static const struct hapax_bytes field = HX_BYTES_LIT("Cookie");
-	bool is_there = false;
+	enum hapax_status status;
 
 	*ret_is_there = false;
 	if (route->credential_cookie_count == 0 ||
 	    hx_http1_find(head, field, 0) == head->field_count)
 		return HAPAX_OK;
-	if (hx_http1_is_hop(head, field))
-		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"Connection names the header 'Cookie'; send it as an end-to-end "
-			"header");
-	for (size_t i = 0; i < route->credential_cookie_count; i++)
-		is_there =
-			add_cookie(
-				sha, head, hapax_bytes_from_text(route->credential_cookies[i])) ||
-			is_there;
-	*ret_is_there = is_there;
-	return HAPAX_OK;
+	status = check_hop(head, field, err);
+	for (size_t i = 0; i < route->credential_cookie_count && status == HAPAX_OK; i++)
+		*ret_is_there |=
+			add_cookie(sha, head, hapax_bytes_from_text(route->credential_cookies[i]));
+	return status;
 }
 
 /* A principal that a trusted proxy sets. A request without one bypassed that proxy. */

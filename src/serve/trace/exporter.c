@@ -371,13 +371,11 @@ static enum hapax_status take_field(
 	status = check_field(exporter, name, value, err);
 	if (status != HAPAX_OK)
 		return status;
-	status = hx_buf_reserve(&exporter->fields, name.size + value.size + 2);
+	status = hx_buf_printf(
+		&exporter->fields, "%.*s:%.*s\n", (int)name.size, (const char *)name.data,
+		(int)value.size, (const char *)value.data);
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "traces.headers_file: not enough memory");
-	(void)hx_buf_append(&exporter->fields, name.data, name.size);
-	(void)hx_buf_append(&exporter->fields, ":", 1);
-	(void)hx_buf_append(&exporter->fields, value.data, value.size);
-	(void)hx_buf_append(&exporter->fields, "\n", 1);
 	return HAPAX_OK;
 }
 
