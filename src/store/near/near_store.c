@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "store/core.h"
+#include "store/front.h"
 #include "store/near/cache.h"
 
 enum {
@@ -42,13 +43,10 @@ struct lane {
 };
 
 struct near_store {
-	struct hapax_store base;
-	struct hapax_store_ops ops; /* its own; the capabilities are the store's */
-	struct hapax_store *store;
+	struct hx_front front; /* the store counts hits, too: they repeat its decisions */
 	const struct hapax_clock *clock;
 	int64_t age_ms_max;
 	struct hx_near_cache *cache;
-	struct hapax_watcher watcher; /* on the store, once this store has a watcher */
 	_Atomic uint64_t misses;
 	struct lane lanes[LANES];
 	struct hx_lock lock;
@@ -167,72 +165,14 @@ static void near_submit(
 	job->completion = completion;
 	job->asked_ms = now_ms;
 	job->drops = hx_near_cache_drops(near->cache);
-	hapax_store_submit(near->store, ops, count, (struct hapax_completion){remember, job});
-}
-
-static enum hapax_status near_scan(
-	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
-	hapax_scan_fn *each, void *context, struct hapax_error *err)
-{
-	return hapax_store_scan(near_of(store)->store, scan, cursor, each, context, err);
-}
-
-static enum hapax_status near_stats(
-	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
-	void *context, struct hapax_error *err)
-{
-	return hapax_store_stats(near_of(store)->store, stats, each, context, err);
-}
-
-static enum hapax_status near_sweep(
-	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err)
-{
-	return hapax_store_sweep(near_of(store)->store, sweep, err);
-}
-
-/* A hit repeats a recent decision of the store, so the store keeps the count. */
-static enum hapax_status near_count(
-	struct hapax_store *store, const struct hapax_counters *rows, size_t count,
-	struct hapax_error *err)
-{
-	struct hapax_store *inner = near_of(store)->store;
-
-	return inner->ops->count(inner, rows, count, err);
-}
-
-static void near_guarantee(struct hapax_store *store, char *ret_text, size_t size)
-{
-	hapax_store_guarantee(near_of(store)->store, ret_text, size);
-}
-
-/* Forward the store's announcements. */
-static void pass_on(
-	struct hapax_bytes tenant, struct hapax_bytes group, struct hapax_bytes key, void *context)
-{
-	hapax_store_announce(context, tenant, group, key);
-}
-
-static void near_watch(struct hapax_store *store)
-{
-	struct near_store *near = near_of(store);
-	bool is_first;
-
-	hx_lock_acquire(&near->lock);
-	is_first = near->watcher.fn == NULL;
-	near->watcher.fn = pass_on;
-	near->watcher.context = store;
-	hx_lock_release(&near->lock);
-	if (is_first)
-		hapax_store_watch(near->store, &near->watcher);
+	hapax_store_submit(near->front.store, ops, count, (struct hapax_completion){remember, job});
 }
 
 static void near_close(struct hapax_store *store)
 {
 	struct near_store *near = near_of(store);
 
-	if (near->watcher.fn != NULL)
-		hapax_store_unwatch(near->store, &near->watcher);
-	hapax_store_detach(store);
+	hx_front_detach(&near->front);
 	while (near->free_jobs != NULL) {
 		struct job *job = near->free_jobs;
 
@@ -276,23 +216,6 @@ static enum hapax_status take_options(
 	return HAPAX_OK;
 }
 
-static void fill_ops(struct near_store *near)
-{
-	near->ops = (struct hapax_store_ops){
-		.version = HAPAX_STORE_OPS_VERSION,
-		.name = hapax_store_name(near->store),
-		.capabilities = hapax_store_capabilities(near->store),
-		.submit = near_submit,
-		.scan = near_scan,
-		.stats = near_stats,
-		.sweep = near_sweep,
-		.close = near_close,
-		.count = near_count,
-		.guarantee = near_guarantee,
-		.watch = near_watch,
-	};
-}
-
 enum hapax_status hapax_near_open(
 	struct hapax_store *store, const struct hapax_near_options *options,
 	struct hapax_store **ret_store, struct hapax_error *err)
@@ -312,8 +235,7 @@ enum hapax_status hapax_near_open(
 	if (near == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a near cache");
-	near->store = store;
-	fill_ops(near);
+	hx_front_init(&near->front, store, near_submit, near_close);
 	status = take_options(near, options, &pairs, err);
 	if (status == HAPAX_OK && (near->cache = hx_near_cache_new(pairs)) == NULL)
 		status = hx_error_set(
@@ -323,13 +245,12 @@ enum hapax_status hapax_near_open(
 	attached.flags = hx_store_options(store)->flags & HAPAX_STORE_NO_HOUSEKEEPING;
 	attached.sweep_interval_ms = hx_store_options(store)->sweep_interval_ms;
 	if (status == HAPAX_OK)
-		status = hapax_store_attach(
-			&near->base, &near->ops, hapax_store_url(store), &attached, err);
+		status = hx_front_attach(&near->front, &attached, err);
 	if (status != HAPAX_OK) {
-		near_close(&near->base);
+		near_close(&near->front.base);
 		return status;
 	}
-	*ret_store = &near->base;
+	*ret_store = &near->front.base;
 	return HAPAX_OK;
 }
 

@@ -112,7 +112,7 @@ static bool store_answers(struct hx_guard *guard)
 {
 	struct hapax_op op = {.type = HAPAX_OP_LOOKUP, .key = probe_key};
 
-	return hapax_store_run(guard->store, &op, 1, NULL) == HAPAX_OK;
+	return hapax_store_run(guard->front.store, &op, 1, NULL) == HAPAX_OK;
 }
 
 /*
@@ -126,7 +126,7 @@ static bool reconcile(struct hx_guard *guard)
 
 	work.each = guard->options.each;
 	work.context = guard->options.each_context;
-	status = hapax_journal_reconcile(guard->options.journal, guard->store, &work, NULL);
+	status = hapax_journal_reconcile(guard->options.journal, guard->front.store, &work, NULL);
 	hx_mutex_lock(&guard->mutex);
 	for (size_t i = 0; i < HAPAX_RECONCILED_COUNT; i++)
 		guard->outage.reconciled[i] += i == HAPAX_RECONCILED_LATER ? 0 : work.counts[i];
@@ -233,26 +233,6 @@ static struct hx_guard *guard_of(struct hapax_store *store)
 	return (struct hx_guard *)store;
 }
 
-static enum hapax_status guard_scan(
-	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
-	hapax_scan_fn *each, void *context, struct hapax_error *err)
-{
-	return hapax_store_scan(guard_of(store)->store, scan, cursor, each, context, err);
-}
-
-static enum hapax_status guard_stats(
-	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
-	void *context, struct hapax_error *err)
-{
-	return hapax_store_stats(guard_of(store)->store, stats, each, context, err);
-}
-
-static enum hapax_status guard_sweep(
-	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err)
-{
-	return hapax_store_sweep(guard_of(store)->store, sweep, err);
-}
-
 /* The store or the journal counts decisions; the guard has none of its own. */
 static enum hapax_status guard_count(
 	struct hapax_store *store, const struct hapax_counters *rows, size_t count,
@@ -263,32 +243,6 @@ static enum hapax_status guard_count(
 	(void)count;
 	(void)err;
 	return HAPAX_OK;
-}
-
-static void guard_guarantee(struct hapax_store *store, char *ret_text, size_t size)
-{
-	hapax_store_guarantee(guard_of(store)->store, ret_text, size);
-}
-
-/* Forward the store's announcements. */
-static void pass_on(
-	struct hapax_bytes tenant, struct hapax_bytes group, struct hapax_bytes key, void *context)
-{
-	hapax_store_announce(context, tenant, group, key);
-}
-
-static void guard_watch(struct hapax_store *store)
-{
-	struct hx_guard *guard = guard_of(store);
-	bool is_first;
-
-	hx_mutex_lock(&guard->mutex);
-	is_first = guard->watcher.fn == NULL;
-	guard->watcher.fn = pass_on;
-	guard->watcher.context = store;
-	hx_mutex_unlock(&guard->mutex);
-	if (is_first)
-		hapax_store_watch(guard->store, &guard->watcher);
 }
 
 static void guard_close(struct hapax_store *store)
@@ -302,9 +256,7 @@ static void guard_close(struct hapax_store *store)
 		hx_mutex_unlock(&guard->mutex);
 		hx_thread_join(&guard->thread);
 	}
-	if (guard->watcher.fn != NULL)
-		hapax_store_unwatch(guard->store, &guard->watcher);
-	hapax_store_detach(store);
+	hx_front_detach(&guard->front);
 	hx_outage_forwards_free(guard);
 	hx_claim_notes_free(guard->notes);
 	hx_mutex_done(&guard->mutex);
@@ -381,23 +333,6 @@ static enum hapax_status start(struct hx_guard *guard, struct hapax_error *err)
 	return status;
 }
 
-static void fill_ops(struct hx_guard *guard)
-{
-	guard->ops = (struct hapax_store_ops){
-		.version = HAPAX_STORE_OPS_VERSION,
-		.name = hapax_store_name(guard->store),
-		.capabilities = hapax_store_capabilities(guard->store),
-		.submit = hx_outage_forward_submit,
-		.scan = guard_scan,
-		.stats = guard_stats,
-		.sweep = guard_sweep,
-		.close = guard_close,
-		.count = guard_count,
-		.guarantee = guard_guarantee,
-		.watch = guard_watch,
-	};
-}
-
 enum hapax_status hapax_outage_guard(
 	struct hapax_store *store, const struct hapax_outage_options *options,
 	struct hapax_store **ret_store, struct hapax_error *err)
@@ -412,25 +347,24 @@ enum hapax_status hapax_outage_guard(
 	if (guard == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to guard a store");
-	guard->store = store;
+	hx_front_init(&guard->front, store, hx_outage_forward_submit, guard_close);
+	guard->front.ops.count = guard_count;
 	hx_mutex_init(&guard->mutex);
 	hx_cond_init(&guard->wake);
 	attached.flags = HAPAX_STORE_NO_HOUSEKEEPING; /* the guarded store has its own */
-	fill_ops(guard);
 	status = take_options(guard, options, err);
 	attached.clock = guard->options.clock;
 	if (status == HAPAX_OK)
-		status = hapax_store_attach(
-			&guard->base, &guard->ops, hapax_store_url(store), &attached, err);
+		status = hx_front_attach(&guard->front, &attached, err);
 	if (status == HAPAX_OK)
 		status = take_journal(guard, err);
 	if (status == HAPAX_OK)
 		status = start(guard, err);
 	if (status != HAPAX_OK) {
-		guard_close(&guard->base);
+		guard_close(&guard->front.base);
 		return status;
 	}
-	*ret_store = &guard->base;
+	*ret_store = &guard->front.base;
 	return HAPAX_OK;
 }
 

@@ -11,15 +11,14 @@
 #include <hapax/outage.h>
 
 #include "base/thread.h"
+#include "store/front.h"
 #include "store/outage/breaker.h"
 
 struct hx_claim_notes;
 struct hx_outage_forward;
 
 struct hx_guard {
-	struct hapax_store base;
-	struct hapax_store_ops ops; /* its own; the capabilities are those of the guarded store */
-	struct hapax_store *store;
+	struct hx_front front;
 	struct hapax_outage_options options;
 	struct hx_claim_notes *notes; /* NULL: no journal */
 
@@ -34,8 +33,6 @@ struct hx_guard {
 	int64_t reconcile_ms;       /* Locks: mutex. When to check the journal again */
 	struct hapax_outage outage; /* Locks: mutex. Reported to callers */
 	struct hx_outage_forward *free_relays; /* Locks: mutex */
-
-	struct hapax_watcher watcher; /* on the store, once this store has a watcher */
 
 	struct hx_cond wake; /* wakes the retry thread */
 	struct hx_thread thread;

@@ -444,7 +444,7 @@ static bool begin_run(struct hx_outage_forward *forward)
 
 	switch ((enum route)forward->routes[forward->first]) {
 	case ROUTE_DONE: break;
-	case ROUTE_STORE: return ask(forward, forward->guard->store, ops, count);
+	case ROUTE_STORE: return ask(forward, forward->guard->front.store, ops, count);
 	case ROUTE_JOURNAL: return ask(forward, forward->guard->options.journal, ops, count);
 	case ROUTE_KEEP: return forward->has_place ? keep_result(forward) : claim_place(forward);
 	case ROUTE_NOWHERE: refuse_run(forward); break;
@@ -547,7 +547,7 @@ static bool begin(struct hx_outage_forward *forward)
 	if (atomic_load_explicit(&guard->is_troubled, memory_order_acquire) != 0)
 		hx_guard_look(guard, &is_away, &uses_journal);
 	if (!is_away && !uses_journal && !has_journal_token(forward))
-		return ask(forward, guard->store, forward->ops, forward->count);
+		return ask(forward, guard->front.store, forward->ops, forward->count);
 	if (!enter_journal(forward)) {
 		hx_store_fail(forward->ops, forward->count, HAPAX_ERR_NO_MEMORY);
 		forward->stage = STAGE_ROUTED;

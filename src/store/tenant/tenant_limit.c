@@ -25,14 +25,12 @@
 #include "base/thread.h"
 #include "store/core.h"
 #include "store/counting.h"
+#include "store/front.h"
 #include "store/scope_table.h"
 
 struct limit_store {
-	struct hapax_store base;
-	struct hapax_store_ops ops; /* its own; name and capabilities are the store's */
-	struct hapax_store *store;
-	struct hapax_store *counters; /* store, or one behind it */
-	struct hapax_watcher watcher; /* on the store, once this store has a watcher */
+	struct hx_front front;
+	struct hapax_store *counters; /* the store behind, or one behind that */
 	_Atomic size_t count;         /* of tenants; 0: skip the list */
 	struct hx_lock lock;
 	struct hapax_bytes *tenants; /* Locks: lock. Sorted; followed by the texts */
@@ -69,12 +67,8 @@ static struct limit_store *limit_of(struct hapax_store *store)
 
 static int compare(const void *one, const void *other)
 {
-	const struct hapax_bytes *a = one;
-	const struct hapax_bytes *b = other;
-	size_t size = a->size < b->size ? a->size : b->size;
-	int order = size == 0 ? 0 : memcmp(a->data, b->data, size);
-
-	return order != 0 ? order : (a->size > b->size) - (a->size < b->size);
+	return hx_bytes_compare(
+		*(const struct hapax_bytes *)one, *(const struct hapax_bytes *)other);
 }
 
 static bool is_named(struct limit_store *limit, struct hapax_bytes tenant)
@@ -219,7 +213,8 @@ static void looked(struct hapax_op *lookups, size_t count, void *context)
 	}
 	mark_new(job, absent);
 	hapax_store_submit(
-		job->limit->store, job->ops, job->count, (struct hapax_completion){done, job});
+		job->limit->front.store, job->ops, job->count,
+		(struct hapax_completion){done, job});
 }
 
 static struct job *new_job(size_t count)
@@ -252,7 +247,7 @@ static void limit_submit(
 	for (size_t i = 0; i < count; i++)
 		lookups += is_counted_here(&ops[i]) || is_judged(limit, &ops[i]);
 	if (lookups == 0) {
-		hapax_store_submit(limit->store, ops, count, completion);
+		hapax_store_submit(limit->front.store, ops, count, completion);
 		return;
 	}
 	/* More tenants may be named meanwhile, so reserve room for all. */
@@ -282,78 +277,21 @@ static void limit_submit(
 		looked(NULL, 0, job);
 	else
 		hapax_store_submit(
-			limit->store, job->lookups, job->lookup_count,
+			limit->front.store, job->lookups, job->lookup_count,
 			(struct hapax_completion){looked, job});
-}
-
-static enum hapax_status limit_scan(
-	struct hapax_store *store, const struct hapax_scan *scan, struct hapax_cursor *cursor,
-	hapax_scan_fn *each, void *context, struct hapax_error *err)
-{
-	return hapax_store_scan(limit_of(store)->store, scan, cursor, each, context, err);
-}
-
-static enum hapax_status limit_stats(
-	struct hapax_store *store, struct hapax_stats *stats, hapax_counters_fn *each,
-	void *context, struct hapax_error *err)
-{
-	return hapax_store_stats(limit_of(store)->store, stats, each, context, err);
-}
-
-static enum hapax_status limit_sweep(
-	struct hapax_store *store, struct hapax_sweep *sweep, struct hapax_error *err)
-{
-	return hapax_store_sweep(limit_of(store)->store, sweep, err);
-}
-
-/* Only for operations that failed for lack of memory. */
-static enum hapax_status limit_count(
-	struct hapax_store *store, const struct hapax_counters *rows, size_t count,
-	struct hapax_error *err)
-{
-	struct hapax_store *inner = limit_of(store)->store;
-
-	return inner->ops->count == NULL ? HAPAX_OK : inner->ops->count(inner, rows, count, err);
-}
-
-static void limit_guarantee(struct hapax_store *store, char *ret_text, size_t size)
-{
-	hapax_store_guarantee(limit_of(store)->store, ret_text, size);
 }
 
 static enum hapax_status limit_files(
 	struct hapax_store *store, struct hapax_files *files, struct hapax_error *err)
 {
-	return hapax_store_files(limit_of(store)->store, files, err);
-}
-
-static void pass_on(
-	struct hapax_bytes tenant, struct hapax_bytes group, struct hapax_bytes key, void *context)
-{
-	hapax_store_announce(context, tenant, group, key);
-}
-
-static void limit_watch(struct hapax_store *store)
-{
-	struct limit_store *limit = limit_of(store);
-	bool is_first;
-
-	hx_lock_acquire(&limit->lock);
-	is_first = limit->watcher.fn == NULL;
-	limit->watcher.fn = pass_on;
-	limit->watcher.context = store;
-	hx_lock_release(&limit->lock);
-	if (is_first)
-		hapax_store_watch(limit->store, &limit->watcher);
+	return hapax_store_files(limit_of(store)->front.store, files, err);
 }
 
 static void limit_close(struct hapax_store *store)
 {
 	struct limit_store *limit = limit_of(store);
 
-	if (limit->watcher.fn != NULL)
-		hapax_store_unwatch(limit->store, &limit->watcher);
-	hapax_store_detach(store);
+	hx_front_detach(&limit->front);
 	hx_free(limit->tenants);
 	hx_free(limit);
 }
@@ -368,31 +306,18 @@ enum hapax_status hx_tenant_limit_open(
 
 	if (limit == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a store");
-	limit->store = store;
+	hx_front_init(&limit->front, store, limit_submit, limit_close);
+	if (store->ops->files != NULL)
+		limit->front.ops.files = limit_files;
 	limit->counters = counters;
-	limit->ops = (struct hapax_store_ops){
-		.version = HAPAX_STORE_OPS_VERSION,
-		.name = hapax_store_name(store),
-		.capabilities = hapax_store_capabilities(store),
-		.submit = limit_submit,
-		.scan = limit_scan,
-		.stats = limit_stats,
-		.sweep = limit_sweep,
-		.close = limit_close,
-		.count = limit_count,
-		.guarantee = limit_guarantee,
-		.files = store->ops->files == NULL ? NULL : limit_files,
-		.watch = limit_watch,
-	};
 	/* The store does its own housekeeping. */
 	options.flags |= HAPAX_STORE_NO_HOUSEKEEPING;
-	status = hapax_store_attach(
-		&limit->base, &limit->ops, hapax_store_url(store), &options, err);
+	status = hx_front_attach(&limit->front, &options, err);
 	if (status != HAPAX_OK) {
-		limit_close(&limit->base);
+		limit_close(&limit->front.base);
 		return status;
 	}
-	*ret_store = &limit->base;
+	*ret_store = &limit->front.base;
 	return HAPAX_OK;
 }
 
