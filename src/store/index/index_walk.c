@@ -13,6 +13,7 @@
 #include "record/record.h"
 #include "record/transition.h"
 #include "store/index/index.h"
+#include "store/scan_place.h"
 
 enum {
 	RECORDS_PER_LOCK = 256,
@@ -214,20 +215,6 @@ struct scan_place {
 _Static_assert(
 	sizeof(struct scan_place) <= sizeof(((struct hapax_cursor *)0)->place), "fits a cursor");
 
-static bool wanted(const struct hapax_scan *scan, const struct hapax_record *record, int64_t now_ms)
-{
-	if (!(scan->flags & HAPAX_SCAN_EXPIRED) && hx_record_is_expired(record, now_ms))
-		return false;
-	if (scan->state != HAPAX_STATE_ABSENT && scan->state != record->state)
-		return false;
-	if (scan->tenant.size != 0 && !hx_bytes_equal(scan->tenant, record->tenant))
-		return false;
-	if (scan->group.size != 0 && !hx_bytes_equal(scan->group, record->group))
-		return false;
-	return record->key.size >= scan->prefix.size &&
-		hx_bytes_equal(hx_bytes(record->key.data, scan->prefix.size), scan->prefix);
-}
-
 struct scan_candidate {
 	uint64_t hash;
 	uint32_t place;
@@ -294,7 +281,7 @@ static void scan_bucket(struct scan_run *run, struct scan_place *at)
 		at->hash = candidates[i].hash;
 		at->is_inside = 1;
 		hx_shard_unpack_all(shard, candidates[i].place, key_text, &record);
-		if (!wanted(run->scan, &record, run->now_ms))
+		if (!hx_scan_place_accepts(run->scan, &record, run->now_ms))
 			continue;
 		run->handed++;
 		is_elsewhere = hx_shard_elsewhere(shard, candidates[i].place, &elsewhere);

@@ -15,6 +15,7 @@
 #include "record/record.h"
 #include "store/postgres/postgres_operation.h"
 #include "store/postgres/postgres_place.h"
+#include "store/scan_place.h"
 
 enum {
 	/* A page of a scan: records, and bytes of results. */
@@ -142,86 +143,20 @@ static int64_t number_at(const PGresult *result, int row, int column)
 
 /* ---------------------------------------------------------------- scan */
 
-/*
- * A cursor holds the last record seen: the sizes of tenant, group and key as two bytes each, then
- * the three.
- */
-enum { PLACE_HEAD = 6 };
-
-_Static_assert(
-	PLACE_HEAD + 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX <=
-		sizeof(((struct hapax_cursor *)0)->place),
-	"any record fits a cursor");
-
-/* False: not a hapax record, so the scan cannot continue from it. */
-static bool keep_place(struct hapax_cursor *cursor, const struct hapax_record *record)
-{
-	const struct hapax_bytes parts[3] = {record->tenant, record->group, record->key};
-
-	if (record->tenant.size > HX_SCOPE_PART_SIZE_MAX ||
-	    record->group.size > HX_SCOPE_PART_SIZE_MAX || record->key.size > HX_KEY_SIZE_MAX)
-		return false;
-	cursor->size = PLACE_HEAD;
-	for (int i = 0; i < 3; i++) {
-		cursor->place[2 * i] = (unsigned char)parts[i].size;
-		cursor->place[2 * i + 1] = (unsigned char)(parts[i].size >> 8);
-		if (parts[i].size > 0)
-			memcpy(cursor->place + cursor->size, parts[i].data, parts[i].size);
-		cursor->size += (uint32_t)parts[i].size;
-	}
-	return true;
-}
-
-static bool read_place(const struct hapax_cursor *cursor, struct hapax_bytes parts[3])
-{
-	size_t at = PLACE_HEAD;
-
-	for (int i = 0; i < 3; i++) {
-		size_t size = (size_t)(cursor->place[2 * i] | cursor->place[2 * i + 1] << 8);
-
-		if (size > sizeof(cursor->place) - at)
-			return false;
-		parts[i] = hx_bytes(cursor->place + at, size);
-		at += size;
-	}
-	return cursor->size == at;
-}
-
-static bool is_wanted(
-	const struct hapax_scan *scan, const struct hapax_record *record, int64_t now_ms)
-{
-	if (scan->prefix.size > record->key.size ||
-	    !hx_bytes_equal(scan->prefix, hx_bytes(record->key.data, scan->prefix.size)))
-		return false;
-	if (scan->state != HAPAX_STATE_ABSENT && scan->state != record->state)
-		return false;
-	return (scan->flags & HAPAX_SCAN_EXPIRED) || !hx_record_is_expired(record, now_ms);
-}
-
-/* Keys of one scope are ordered: no key with the prefix follows. */
-static bool is_behind(const struct hapax_scan *scan, const struct hapax_record *record)
-{
-	size_t size = scan->prefix.size < record->key.size ? scan->prefix.size : record->key.size;
-
-	return scan->tenant.size != 0 && scan->group.size != 0 &&
-		hx_bytes_compare(hx_bytes(record->key.data, size), scan->prefix) > 0;
-}
-
 static enum hapax_status ask_page(
 	struct exchange *exchange, const struct hapax_scan *scan, const struct hapax_cursor *cursor,
 	int64_t count_max, struct hapax_error *err)
 {
 	static const unsigned char yes = 1, no = 0;
-	struct hapax_bytes from[3] = {scan->tenant, scan->group, scan->prefix};
+	struct hx_scan_place from = hx_scan_place_first(scan);
 	bool is_first = cursor->size == 0;
 
-	if (!is_first && !read_place(cursor, from))
+	if (!is_first && !hx_scan_place_get(cursor, &from))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "the cursor belongs to another store");
-	if (is_first && (scan->tenant.size == 0 || scan->group.size == 0))
-		from[1] = from[2] = hx_bytes(NULL, 0);
-	for (int i = 0; i < 3; i++)
-		add_bytes(exchange, from[i], false);
+	add_bytes(exchange, from.tenant, false);
+	add_bytes(exchange, from.group, false);
+	add_bytes(exchange, from.key, false);
 	add(exchange, TYPE_BOOL, is_first ? &yes : &no, 1);
 	add_bytes(exchange, scan->tenant, true);
 	add_bytes(exchange, scan->group, true);
@@ -253,20 +188,26 @@ enum hapax_status hx_postgres_scan(
 		const PGresult *result = exchange.call.result;
 		struct hapax_record record;
 		bool is_good = hx_postgres_record_read(result, row, 4, NULL, &record);
+		const struct hx_scan_place place = {
+			hx_postgres_get_bytes(result, row, 0),
+			hx_postgres_get_bytes(result, row, 1),
+			hx_postgres_get_bytes(result, row, 2)};
 
-		record.tenant = hx_postgres_get_bytes(result, row, 0);
-		record.group = hx_postgres_get_bytes(result, row, 1);
-		record.key = hx_postgres_get_bytes(result, row, 2);
+		record.tenant = place.tenant;
+		record.group = place.group;
+		record.key = place.key;
 		if (walk->session->clock == NULL)
 			now_ms = number_at(result, row, 3);
-		if (!keep_place(cursor, &record))
+		if (!hx_scan_place_put(cursor, 0, &place))
 			status = hx_error_set(
 				err, HAPAX_ERR_CORRUPT, 0,
 				"hapax_record has an invalid row: its key has more than 1,024 "
 				"bytes, or its tenant or group more than 128; delete it");
-		else if (is_behind(scan, &record))
+		else if (hx_scan_place_is_behind(scan, &place))
 			cursor->done = 1;
-		else if (is_good && hx_record_is_valid(&record) && is_wanted(scan, &record, now_ms))
+		else if (
+			is_good && hx_record_is_valid(&record) &&
+			hx_scan_place_accepts(scan, &record, now_ms))
 			stops = each(&record, context) != 0;
 	}
 	/* Only an empty page is the end; large results make a page short. */

@@ -13,6 +13,7 @@
 #include "record/record.h"
 #include "store/redis/redis_member.h"
 #include "store/redis/redis_script.h"
+#include "store/scan_place.h"
 #include "wire/resp/resp_reply.h"
 
 enum {
@@ -215,66 +216,10 @@ static bool next_text(struct hapax_bytes *rest, struct hapax_bytes *ret_text)
 
 /* ---------------------------------------------------------------- scan */
 
-/*
- * A cursor holds the last record seen: the sizes of tenant, group and key as two bytes each, the
- * partition, then the three. An empty key means that the partition has not begun.
- */
-enum { PLACE_PARTITION = 6, PLACE_HEAD = 8 };
-
-_Static_assert(
-	PLACE_HEAD + 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX <=
-		sizeof(((struct hapax_cursor *)0)->place),
-	"any record fits a cursor");
-
-static void keep_part(struct hapax_cursor *cursor, int number, struct hapax_bytes part)
-{
-	cursor->place[2 * number] = (unsigned char)part.size;
-	cursor->place[2 * number + 1] = (unsigned char)(part.size >> 8);
-	memcpy(cursor->place + cursor->size, part.data, part.size);
-	cursor->size += (uint32_t)part.size;
-}
-
-static unsigned partition_of(const struct hapax_cursor *cursor)
-{
-	const unsigned char *place = cursor->place + PLACE_PARTITION;
-
-	return cursor->size < PLACE_HEAD ? 0 : (unsigned)(place[0] | place[1] << 8);
-}
-
+/* Begin a partition: its place is empty. */
 static void begin_partition(struct hapax_cursor *cursor, unsigned partition)
 {
-	memset(cursor->place, 0, PLACE_HEAD);
-	cursor->place[PLACE_PARTITION] = (unsigned char)partition;
-	cursor->place[PLACE_PARTITION + 1] = (unsigned char)(partition >> 8);
-	cursor->size = PLACE_HEAD;
-}
-
-static void keep_place(struct hapax_cursor *cursor, const struct hapax_record *record)
-{
-	begin_partition(cursor, partition_of(cursor));
-	keep_part(cursor, 0, record->tenant);
-	keep_part(cursor, 1, record->group);
-	keep_part(cursor, 2, record->key);
-}
-
-static bool read_place(
-	const struct hapax_cursor *cursor, struct hapax_bytes *tenant, struct hapax_bytes *group,
-	struct hapax_bytes *key)
-{
-	const unsigned char *place = cursor->place;
-	size_t sizes[3];
-	size_t at = PLACE_HEAD;
-
-	for (int i = 0; i < 3; i++)
-		sizes[i] = (size_t)(place[2 * i] | place[2 * i + 1] << 8);
-	if (sizes[0] > HX_SCOPE_PART_SIZE_MAX || sizes[1] > HX_SCOPE_PART_SIZE_MAX ||
-	    sizes[2] > HX_KEY_SIZE_MAX ||
-	    cursor->size != PLACE_HEAD + sizes[0] + sizes[1] + sizes[2])
-		return false;
-	*tenant = hx_bytes(place + at, sizes[0]);
-	*group = hx_bytes(place + at + sizes[0], sizes[1]);
-	*key = hx_bytes(place + at + sizes[0] + sizes[1], sizes[2]);
-	return true;
+	(void)hx_scan_place_put(cursor, partition, &(struct hx_scan_place){0});
 }
 
 /* The start in the form of ZRANGEBYLEX: after the cursor, or where the filter begins. */
@@ -282,46 +227,21 @@ static enum hapax_status put_start(
 	struct hapax_buf *start, const struct hapax_scan *scan, const struct hapax_cursor *cursor,
 	struct hapax_error *err)
 {
-	struct hapax_bytes tenant = {NULL, 0}, group = {NULL, 0}, key = {NULL, 0};
+	struct hx_scan_place from = {0};
 	bool is_first;
 	enum hapax_status status;
 
-	if (cursor->size != 0 && !read_place(cursor, &tenant, &group, &key))
+	if (cursor->size != 0 && !hx_scan_place_get(cursor, &from))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "the cursor belongs to another store");
-	is_first = key.size == 0;
-	if (is_first && (scan->tenant.size == 0 || scan->group.size == 0))
+	is_first = from.key.size == 0;
+	if (is_first)
+		from = hx_scan_place_first(scan);
+	if (from.group.size == 0)
 		return hx_buf_append_byte(start, '-');
-	if (is_first) {
-		tenant = scan->tenant;
-		group = scan->group;
-		key = scan->prefix;
-	}
 	status = hx_buf_append_byte(start, is_first ? '[' : '(');
-	return status == HAPAX_OK ? hx_redis_member_append(start, tenant, group, key) : status;
-}
-
-static bool is_wanted(
-	const struct hapax_scan *scan, const struct hapax_record *record, int64_t now_ms)
-{
-	if (scan->tenant.size != 0 && !hx_bytes_equal(scan->tenant, record->tenant))
-		return false;
-	if (scan->group.size != 0 && !hx_bytes_equal(scan->group, record->group))
-		return false;
-	if (scan->prefix.size > record->key.size ||
-	    !hx_bytes_equal(scan->prefix, hx_bytes(record->key.data, scan->prefix.size)))
-		return false;
-	if (scan->state != HAPAX_STATE_ABSENT && scan->state != record->state)
-		return false;
-	return (scan->flags & HAPAX_SCAN_EXPIRED) || !hx_record_is_expired(record, now_ms);
-}
-
-/* The filter's scope and key are known, and the record lies after the last match. */
-static bool is_behind(const struct hapax_scan *scan, const struct hapax_record *record)
-{
-	return scan->tenant.size != 0 && scan->group.size != 0 &&
-		!(hx_bytes_equal(scan->tenant, record->tenant) &&
-		  hx_bytes_equal(scan->group, record->group));
+	return status == HAPAX_OK ? hx_redis_member_append(start, from.tenant, from.group, from.key)
+				  : status;
 }
 
 static enum hapax_status hand_out_page(
@@ -337,7 +257,8 @@ static enum hapax_status hand_out_page(
 	if (count < 2 || !next_integer(&rest, &now_ms) || !next_text(&rest, &at_end))
 		return refuse_form(err);
 	for (int64_t i = 2; i + 1 < count && !stops; i += 2) {
-		struct hapax_record record, named = {0};
+		struct hapax_record record;
+		struct hx_scan_place place;
 		struct hapax_bytes member;
 		bool is_present;
 
@@ -345,17 +266,18 @@ static enum hapax_status hand_out_page(
 		    !hx_redis_record_read(&rest, NULL, &record, &is_present))
 			return refuse_form(err);
 		if (!hx_redis_member_split(
-			    member, scratch, &named.tenant, &named.group, &named.key))
+			    member, scratch, &place.tenant, &place.group, &place.key))
 			return refuse_form(err);
-		record.tenant = named.tenant;
-		record.group = named.group;
-		record.key = named.key;
-		keep_place(cursor, &named);
-		if (is_behind(scan, &named)) {
+		record.tenant = place.tenant;
+		record.group = place.group;
+		record.key = place.key;
+		(void)hx_scan_place_put(cursor, hx_scan_place_partition(cursor), &place);
+		if (hx_scan_place_is_behind(scan, &place)) {
 			cursor->done = 1;
 			return HAPAX_OK;
 		}
-		if (is_present && hx_record_is_valid(&record) && is_wanted(scan, &record, now_ms)) {
+		if (is_present && hx_record_is_valid(&record) &&
+		    hx_scan_place_accepts(scan, &record, now_ms)) {
 			*ret_found = true;
 			stops = each(&record, context) != 0;
 		}
@@ -372,7 +294,7 @@ static enum hapax_status scan_page(
 	hapax_scan_fn *each, void *context, bool *ret_found, struct hapax_error *err)
 {
 	size_t count_max = scan->count_max < SCAN_COUNT_MAX ? scan->count_max : SCAN_COUNT_MAX;
-	unsigned partition = partition_of(cursor);
+	unsigned partition = hx_scan_place_partition(cursor);
 	struct hapax_buf start;
 	struct hapax_bytes rest;
 	int64_t count = 0;
@@ -432,7 +354,7 @@ static enum hapax_status next_partition(
 	struct hapax_error *err)
 {
 	unsigned partition_count = hx_redis_partition_count(client->place);
-	unsigned first = partition_of(cursor) + 1;
+	unsigned first = hx_scan_place_partition(cursor) + 1;
 	unsigned found = partition_count;
 	enum hapax_status status = HAPAX_OK;
 
@@ -463,7 +385,7 @@ enum hapax_status hx_redis_scan(
 	bool has_found = false;
 	enum hapax_status status = HAPAX_OK;
 
-	if (partition_of(cursor) >= partition_count)
+	if (hx_scan_place_partition(cursor) >= partition_count)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "the cursor belongs to another store");
 	exchange_init(&exchange, client);

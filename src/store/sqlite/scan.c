@@ -2,8 +2,7 @@
 /*
  * scan.c - walk the records in the order of tenant, group and key.
  *
- * The cursor holds the place to continue from: three sizes of two bytes, then tenant, group and
- * key. The place after a key is the key plus a zero byte, because no key lies between the two; so
+ * The place after a key is the key plus a zero byte, because no key lies between the two; so
  * every range begins with >=.
  *
  * A page checks a bounded number of rows, whatever the filter accepts. It reads headers and
@@ -19,7 +18,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "record/codec.h"
-#include "record/record.h"
+#include "store/scan_place.h"
 #include "store/sqlite/row.h"
 #include "store/sqlite/transaction.h"
 
@@ -28,21 +27,10 @@ enum {
 	PAGE_BYTES = 1024 * 1024, /* a page ends with the record that exceeds it */
 	PAGE_BYTES_MAX = PAGE_BYTES + HX_RECORD_HEADER_SIZE + 64 * 1024 +
 		HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT,
-	PLACE_HEADER_SIZE = 6,
 };
-_Static_assert(
-	PLACE_HEADER_SIZE + 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX + 1 <=
-		sizeof(((struct hapax_cursor *)0)->place),
-	"every place fits the cursor");
 
 /* Columns of the scan statements. */
 enum { SCAN_ID, SCAN_STATE, SCAN_DUE_MS, SCAN_TENANT, SCAN_GROUP, SCAN_KEY };
-
-struct place {
-	struct hapax_bytes tenant;
-	struct hapax_bytes group;
-	struct hapax_bytes key;
-};
 
 /* The inputs and results of one page. */
 struct page {
@@ -55,74 +43,6 @@ struct page {
 	bool is_corrupt; /* the cursor is after a record that failed its check */
 };
 
-static void put_size(unsigned char *at, size_t size)
-{
-	at[0] = (unsigned char)(size & 0xff);
-	at[1] = (unsigned char)(size >> 8);
-}
-
-static size_t get_size(const unsigned char *at)
-{
-	return (size_t)at[0] | (size_t)at[1] << 8;
-}
-
-static void put_bytes(struct hapax_cursor *cursor, struct hapax_bytes bytes)
-{
-	if (bytes.size != 0)
-		memcpy(cursor->place + cursor->size, bytes.data, bytes.size);
-	cursor->size += (uint32_t)bytes.size;
-}
-
-/* Built aside, because the sources may be within the cursor. */
-static void set_behind(struct hapax_cursor *cursor, const struct place *place)
-{
-	struct hapax_cursor next = {.size = PLACE_HEADER_SIZE};
-
-	assert(place->tenant.size <= HX_SCOPE_PART_SIZE_MAX &&
-	       place->group.size <= HX_SCOPE_PART_SIZE_MAX);
-	assert(place->key.size <= HX_KEY_SIZE_MAX);
-	put_size(next.place, place->tenant.size);
-	put_size(next.place + 2, place->group.size);
-	put_size(next.place + 4, place->key.size + 1);
-	put_bytes(&next, place->tenant);
-	put_bytes(&next, place->group);
-	put_bytes(&next, place->key);
-	put_bytes(&next, HX_BYTES_LIT("\0"));
-	*cursor = next;
-}
-
-/* False: the cursor was not made here. */
-static bool get_place(const struct hapax_cursor *cursor, struct place *ret_place)
-{
-	const unsigned char *at = cursor->place;
-	size_t tenant_size, group_size, key_size;
-
-	if (cursor->size < PLACE_HEADER_SIZE || cursor->size > sizeof(cursor->place))
-		return false;
-	tenant_size = get_size(at);
-	group_size = get_size(at + 2);
-	key_size = get_size(at + 4);
-	if (PLACE_HEADER_SIZE + tenant_size + group_size + key_size != cursor->size)
-		return false;
-	at += PLACE_HEADER_SIZE;
-	ret_place->tenant = hx_bytes(at, tenant_size);
-	ret_place->group = hx_bytes(at + tenant_size, group_size);
-	ret_place->key = hx_bytes(at + tenant_size + group_size, key_size);
-	return true;
-}
-
-/* The first place that the scan can match. */
-static struct place first_place(const struct hapax_scan *scan)
-{
-	struct place place = {.tenant = scan->tenant};
-
-	if (scan->tenant.size != 0)
-		place.group = scan->group;
-	if (scan->tenant.size != 0 && scan->group.size != 0)
-		place.key = scan->prefix;
-	return place;
-}
-
 static enum hx_sqlite_statement statement_for(const struct hapax_scan *scan)
 {
 	if (scan->tenant.size == 0)
@@ -130,40 +50,25 @@ static enum hx_sqlite_statement statement_for(const struct hapax_scan *scan)
 	return scan->group.size == 0 ? HX_SQLITE_SCAN_TENANT : HX_SQLITE_SCAN_SCOPE;
 }
 
-static bool has_prefix(struct hapax_bytes key, struct hapax_bytes prefix)
+/* The columns of the row that the filter needs. */
+static bool matches(
+	const struct page *page, sqlite3_stmt *statement, const struct hx_scan_place *place)
 {
-	return key.size >= prefix.size &&
-		(prefix.size == 0 || memcmp(key.data, prefix.data, prefix.size) == 0);
+	struct hapax_record record = {
+		.tenant = place->tenant,
+		.group = place->group,
+		.key = place->key,
+		.state = (enum hapax_state)sqlite3_column_int(statement, SCAN_STATE),
+		.expires_ms = HAPAX_TIME_NEVER,
+	};
+
+	if ((record.state == HAPAX_STATE_DONE || record.state == HAPAX_STATE_FAILED) &&
+	    sqlite3_column_type(statement, SCAN_DUE_MS) != SQLITE_NULL)
+		record.expires_ms = sqlite3_column_int64(statement, SCAN_DUE_MS);
+	return hx_scan_place_accepts(page->scan, &record, page->now_ms);
 }
 
-static bool matches(const struct page *page, sqlite3_stmt *statement, const struct place *place)
-{
-	const struct hapax_scan *scan = page->scan;
-	int state = sqlite3_column_int(statement, SCAN_STATE);
-	bool can_expire = state == HAPAX_STATE_DONE || state == HAPAX_STATE_FAILED;
-
-	if (scan->state != HAPAX_STATE_ABSENT && state != (int)scan->state)
-		return false;
-	if (scan->tenant.size != 0 && !hx_bytes_equal(place->tenant, scan->tenant))
-		return false;
-	if (scan->group.size != 0 && !hx_bytes_equal(place->group, scan->group))
-		return false;
-	if (!has_prefix(place->key, scan->prefix))
-		return false;
-	return (scan->flags & HAPAX_SCAN_EXPIRED) || !can_expire ||
-		sqlite3_column_type(statement, SCAN_DUE_MS) == SQLITE_NULL ||
-		sqlite3_column_int64(statement, SCAN_DUE_MS) > page->now_ms;
-}
-
-/* Within one scope, a key after the prefix ends the scan early. */
-static bool is_behind_range(const struct hapax_scan *scan, const struct place *place)
-{
-	return scan->tenant.size != 0 && scan->group.size != 0 &&
-		!has_prefix(place->key, scan->prefix) &&
-		hx_bytes_compare(place->key, scan->prefix) > 0;
-}
-
-static int read_place(sqlite3_stmt *statement, struct place *ret_place)
+static int read_place(sqlite3_stmt *statement, struct hx_scan_place *ret_place)
 {
 	int code = hx_sqlite_column_bytes(statement, SCAN_TENANT, &ret_place->tenant);
 
@@ -171,18 +76,13 @@ static int read_place(sqlite3_stmt *statement, struct place *ret_place)
 		code = hx_sqlite_column_bytes(statement, SCAN_GROUP, &ret_place->group);
 	if (code == SQLITE_OK)
 		code = hx_sqlite_column_bytes(statement, SCAN_KEY, &ret_place->key);
-	if (code == SQLITE_OK &&
-	    (ret_place->tenant.size > HX_SCOPE_PART_SIZE_MAX ||
-	     ret_place->group.size > HX_SCOPE_PART_SIZE_MAX ||
-	     ret_place->key.size > HX_KEY_SIZE_MAX))
-		code = SQLITE_CORRUPT;
 	return code;
 }
 
 /* Append the record of a row to the page. */
 static int add_record(
 	struct page *page, struct hx_sqlite_connection *connection, int64_t id,
-	const struct place *place)
+	const struct hx_scan_place *place)
 {
 	struct hapax_record record = {
 		.tenant = place->tenant, .group = place->group, .key = place->key};
@@ -215,12 +115,14 @@ static int visit(
 	struct page *page, struct hx_sqlite_connection *connection, sqlite3_stmt *statement,
 	bool *ret_stop)
 {
-	struct place place;
+	struct hx_scan_place place;
 	int code = read_place(statement, &place);
 
 	if (code != SQLITE_OK)
 		return code;
-	if (is_behind_range(page->scan, &place)) {
+	if (!hx_scan_place_put(page->cursor, 0, &place))
+		return SQLITE_CORRUPT;
+	if (hx_scan_place_is_behind(page->scan, &place)) {
 		page->cursor->done = 1;
 		*ret_stop = true;
 		return SQLITE_OK;
@@ -228,8 +130,6 @@ static int visit(
 	if (matches(page, statement, &place))
 		code = add_record(
 			page, connection, sqlite3_column_int64(statement, SCAN_ID), &place);
-	if (code == SQLITE_OK)
-		set_behind(page->cursor, &place);
 	*ret_stop = page->is_corrupt || page->count == page->count_max ||
 		page->records.size >= PAGE_BYTES;
 	return code;
@@ -238,7 +138,7 @@ static int visit(
 static int read_rows(struct page *page, struct hx_sqlite_connection *connection)
 {
 	struct hapax_cursor begin = *page->cursor; /* the page's cursor moves while rows are read */
-	struct place from = first_place(page->scan);
+	struct hx_scan_place from = hx_scan_place_first(page->scan);
 	sqlite3_stmt *statement;
 	bool stop = false;
 	size_t looked = 0;
@@ -246,8 +146,12 @@ static int read_rows(struct page *page, struct hx_sqlite_connection *connection)
 
 	if (code != SQLITE_OK)
 		return code;
-	if (begin.size != 0 && !get_place(&begin, &from))
-		return SQLITE_MISMATCH;
+	if (begin.size != 0) {
+		if (!hx_scan_place_get(&begin, &from))
+			return SQLITE_MISMATCH;
+		begin.place[begin.size] = '\0';
+		from.key.size++;
+	}
 	code |= hx_sqlite_bind_bytes(statement, 1, from.tenant);
 	code |= hx_sqlite_bind_bytes(statement, 2, from.group);
 	code |= hx_sqlite_bind_bytes(statement, 3, from.key);
@@ -301,9 +205,9 @@ static bool hand_out(struct page *page, hapax_scan_fn *each, void *context)
 		assert(status == HAPAX_OK);
 		(void)status;
 		if (each(&record, context) != 0) {
-			set_behind(
-				page->cursor,
-				&(struct place){record.tenant, record.group, record.key});
+			(void)hx_scan_place_put(
+				page->cursor, 0,
+				&(struct hx_scan_place){record.tenant, record.group, record.key});
 			return false;
 		}
 		rest = hx_bytes((const unsigned char *)rest.data + size, rest.size - size);
