@@ -17,23 +17,7 @@
 #include "store/core.h"
 #include "store/index/work.h"
 
-static hapax_store_submit_fn memory_submit;
-static hapax_store_scan_fn memory_scan;
-static hapax_store_stats_fn memory_stats;
-static hapax_store_sweep_fn memory_sweep;
-static hapax_store_close_fn memory_close;
-
-static const struct hapax_store_ops memory_ops = {
-	.version = HAPAX_STORE_OPS_VERSION,
-	.name = "memory",
-	.capabilities = HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK,
-	.submit = memory_submit,
-	.scan = memory_scan,
-	.stats = memory_stats,
-	.sweep = memory_sweep,
-	.close = memory_close,
-	.is_synchronous = 1,
-};
+static const struct hapax_store_ops memory_ops;
 
 struct memory_store {
 	struct hapax_store base;
@@ -169,6 +153,18 @@ static uint64_t first_token(const struct hapax_clock *clock)
 	return wall_ms > 0 && wall_ms < (int64_t)(HX_TOKEN_MAX / 2000) ? (uint64_t)wall_ms * 1000
 								       : 0;
 }
+
+static const struct hapax_store_ops memory_ops = {
+	.version = HAPAX_STORE_OPS_VERSION,
+	.name = "memory",
+	.capabilities = HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK,
+	.submit = memory_submit,
+	.scan = memory_scan,
+	.stats = memory_stats,
+	.sweep = memory_sweep,
+	.close = memory_close,
+	.is_synchronous = 1,
+};
 
 enum hapax_status hx_memory_open(
 	const char *url, const char *path, const struct hapax_store_options *options,

@@ -20,30 +20,10 @@
 #include "store/postgres/postgres_walk.h"
 
 static hapax_store_submit_fn postgres_submit;
-static hapax_store_scan_fn postgres_scan;
-static hapax_store_stats_fn postgres_stats;
-static hapax_store_sweep_fn postgres_sweep;
-static hapax_store_count_fn postgres_count;
-static hapax_store_close_fn postgres_close;
-static hapax_store_guarantee_fn postgres_guarantee;
-static hapax_store_watch_fn postgres_watch;
-
-enum { CAPABILITIES = HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK };
-
-#define POSTGRES_OPS(flags)                                                                      \
-	{                                                                                        \
-		.version = HAPAX_STORE_OPS_VERSION, .name = "postgres", .capabilities = (flags), \
-		.submit = postgres_submit, .scan = postgres_scan, .stats = postgres_stats,       \
-		.sweep = postgres_sweep, .count = postgres_count, .close = postgres_close,       \
-		.guarantee = postgres_guarantee, .watch = postgres_watch,                        \
-	}
-
-/* Whether answers survive a power cut depends on the server's settings. */
-static const struct hapax_store_ops postgres_ops[2] = {
-	POSTGRES_OPS(CAPABILITIES), POSTGRES_OPS(CAPABILITIES | HAPAX_STORE_DURABLE)};
 
 struct postgres_store {
 	struct hapax_store base;
+	struct hapax_store_ops ops;
 	struct hapax_store_options options; /* complete */
 	struct hx_postgres_place place;
 	struct hx_postgres_client client;
@@ -52,7 +32,7 @@ struct postgres_store {
 
 static struct postgres_store *downcast(struct hapax_store *store)
 {
-	assert(store->ops == &postgres_ops[0] || store->ops == &postgres_ops[1]);
+	assert(store->ops->submit == postgres_submit);
 	return (struct postgres_store *)store;
 }
 
@@ -148,9 +128,30 @@ static void postgres_watch(struct hapax_store *base)
 	hx_postgres_listener_want(&downcast(base)->client.listener);
 }
 
+/* Whether answers survive a power cut depends on the server's settings. */
+static void fill_ops(struct postgres_store *store)
+{
+	store->ops = (struct hapax_store_ops){
+		.version = HAPAX_STORE_OPS_VERSION,
+		.name = "postgres",
+		.capabilities =
+			HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK,
+		.submit = postgres_submit,
+		.scan = postgres_scan,
+		.stats = postgres_stats,
+		.sweep = postgres_sweep,
+		.count = postgres_count,
+		.close = postgres_close,
+		.guarantee = postgres_guarantee,
+		.watch = postgres_watch,
+	};
+	if (store->client.session.is_durable)
+		store->ops.capabilities |= HAPAX_STORE_DURABLE;
+}
+
 const struct hx_postgres_place *hx_postgres_place_of(const struct hapax_store *store)
 {
-	if (store->ops != &postgres_ops[0] && store->ops != &postgres_ops[1])
+	if (store->ops->submit != postgres_submit)
 		return NULL;
 	return &((const struct postgres_store *)store)->place;
 }
@@ -196,9 +197,8 @@ enum hapax_status hx_postgres_open(
 		store_free(store);
 		return status;
 	}
-	status = hapax_store_attach(
-		&store->base, &postgres_ops[store->client.session.is_durable], url, &store->options,
-		err);
+	fill_ops(store);
+	status = hapax_store_attach(&store->base, &store->ops, url, &store->options, err);
 	if (status != HAPAX_OK) {
 		hx_postgres_client_close(&store->client);
 		store_free(store);

@@ -20,36 +20,10 @@
 #include "store/redis/redis_walk.h"
 
 static hapax_store_submit_fn redis_submit;
-static hapax_store_scan_fn redis_scan;
-static hapax_store_stats_fn redis_stats;
-static hapax_store_sweep_fn redis_sweep;
-static hapax_store_count_fn redis_count;
-static hapax_store_close_fn redis_close;
-static hapax_store_guarantee_fn redis_guarantee;
-static hapax_store_watch_fn redis_watch;
-
-#define REDIS_OPS(flags)                                                                      \
-	{                                                                                     \
-		.version = HAPAX_STORE_OPS_VERSION, .name = "redis", .capabilities = (flags), \
-		.submit = redis_submit, .scan = redis_scan, .stats = redis_stats,             \
-		.sweep = redis_sweep, .count = redis_count, .close = redis_close,             \
-		.guarantee = redis_guarantee, .watch = redis_watch,                           \
-	}
-
-/*
- * The server's settings decide whether answers survive a power cut. In a Cluster, records share
- * neither a token counter nor a server.
- */
-enum { ONE_SERVER = HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY };
-
-static const struct hapax_store_ops redis_ops[2][2] = {
-	{REDIS_OPS(HAPAX_STORE_CLOCK | ONE_SERVER),
-	 REDIS_OPS(HAPAX_STORE_CLOCK | ONE_SERVER | HAPAX_STORE_DURABLE)},
-	{REDIS_OPS(HAPAX_STORE_CLOCK), REDIS_OPS(HAPAX_STORE_CLOCK | HAPAX_STORE_DURABLE)},
-};
 
 struct redis_store {
 	struct hapax_store base;
+	struct hapax_store_ops ops;
 	struct hapax_store_options options; /* complete */
 	struct hx_redis_place place;
 	struct hx_redis_client client;
@@ -123,6 +97,31 @@ static void redis_watch(struct hapax_store *base)
 	hx_redis_subscriber_want(&downcast(base)->client.subscriber);
 }
 
+/*
+ * The server's settings decide whether answers survive a power cut. In a Cluster, records share
+ * neither a token counter nor a server.
+ */
+static void fill_ops(struct redis_store *store)
+{
+	store->ops = (struct hapax_store_ops){
+		.version = HAPAX_STORE_OPS_VERSION,
+		.name = "redis",
+		.capabilities = HAPAX_STORE_CLOCK,
+		.submit = redis_submit,
+		.scan = redis_scan,
+		.stats = redis_stats,
+		.sweep = redis_sweep,
+		.count = redis_count,
+		.close = redis_close,
+		.guarantee = redis_guarantee,
+		.watch = redis_watch,
+	};
+	if (!store->place.is_cluster)
+		store->ops.capabilities |= HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY;
+	if (store->client.is_durable)
+		store->ops.capabilities |= HAPAX_STORE_DURABLE;
+}
+
 /* Counts per partition cannot limit the total. */
 static enum hapax_status fit_cluster(struct hapax_store_options *options, struct hapax_error *err)
 {
@@ -165,9 +164,8 @@ enum hapax_status hx_redis_open_on(
 		store_free(store);
 		return status;
 	}
-	status = hapax_store_attach(
-		&store->base, &redis_ops[store->place.is_cluster][store->client.is_durable], url,
-		&complete, err);
+	fill_ops(store);
+	status = hapax_store_attach(&store->base, &store->ops, url, &complete, err);
 	if (status != HAPAX_OK) {
 		hx_redis_client_close(&store->client);
 		store_free(store);

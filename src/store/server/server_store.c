@@ -20,23 +20,6 @@
 #include "store/server/server_walk.h"
 
 static hapax_store_submit_fn server_submit;
-static hapax_store_scan_fn server_scan;
-static hapax_store_stats_fn server_stats;
-static hapax_store_sweep_fn server_sweep;
-static hapax_store_count_fn server_count;
-static hapax_store_close_fn server_close;
-
-/* The capabilities are those that the daemon reports for its store. */
-static const struct hapax_store_ops server_ops = {
-	.version = HAPAX_STORE_OPS_VERSION,
-	.name = "http",
-	.submit = server_submit,
-	.scan = server_scan,
-	.stats = server_stats,
-	.sweep = server_sweep,
-	.count = server_count,
-	.close = server_close,
-};
 
 struct server_store {
 	struct hapax_store base;
@@ -113,11 +96,20 @@ static enum hapax_status greet(struct server_store *store, struct hapax_error *e
 	enum hapax_status status =
 		hx_server_stats(&store->client, &stats, NULL, NULL, &capabilities, err);
 
-	store->ops = server_ops;
-	store->ops.capabilities =
-		(capabilities &
-		 (HAPAX_STORE_DURABLE | HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY)) |
-		HAPAX_STORE_CLOCK;
+	store->ops = (struct hapax_store_ops){
+		.version = HAPAX_STORE_OPS_VERSION,
+		.name = "http",
+		.capabilities =
+			(capabilities &
+			 (HAPAX_STORE_DURABLE | HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY)) |
+			HAPAX_STORE_CLOCK,
+		.submit = server_submit,
+		.scan = server_scan,
+		.stats = server_stats,
+		.sweep = server_sweep,
+		.count = server_count,
+		.close = server_close,
+	};
 	/* The request changes nothing, so it cannot be uncertain. */
 	return status == HAPAX_ERR_UNCERTAIN ? HAPAX_ERR_UNAVAILABLE : status;
 }

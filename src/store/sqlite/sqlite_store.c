@@ -33,25 +33,7 @@
 #include "store/sqlite/sqlite_sweep.h"
 #include "store/sqlite/transaction.h"
 
-static hapax_store_submit_fn sqlite_submit;
-static hapax_store_scan_fn sqlite_scan;
-static hapax_store_stats_fn sqlite_stats;
-static hapax_store_sweep_fn sqlite_sweep;
-static hapax_store_count_fn sqlite_count;
-static hapax_store_close_fn sqlite_close;
-
-static const struct hapax_store_ops sqlite_ops = {
-	.version = HAPAX_STORE_OPS_VERSION,
-	.name = "sqlite",
-	.capabilities = HAPAX_STORE_DURABLE | HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY |
-		HAPAX_STORE_CLOCK,
-	.submit = sqlite_submit,
-	.scan = sqlite_scan,
-	.stats = sqlite_stats,
-	.sweep = sqlite_sweep,
-	.count = sqlite_count,
-	.close = sqlite_close,
-};
+static const struct hapax_store_ops sqlite_ops;
 
 enum {
 	/* Operations in one transaction: a few milliseconds of work between two syncs. */
@@ -442,6 +424,19 @@ static enum hapax_status check_request(
 			sqlite3_libversion());
 	return HAPAX_OK;
 }
+
+static const struct hapax_store_ops sqlite_ops = {
+	.version = HAPAX_STORE_OPS_VERSION,
+	.name = "sqlite",
+	.capabilities = HAPAX_STORE_DURABLE | HAPAX_STORE_TOKEN_GLOBAL | HAPAX_STORE_MULTI_KEY |
+		HAPAX_STORE_CLOCK,
+	.submit = sqlite_submit,
+	.scan = sqlite_scan,
+	.stats = sqlite_stats,
+	.sweep = sqlite_sweep,
+	.count = sqlite_count,
+	.close = sqlite_close,
+};
 
 enum hapax_status hx_sqlite_open(
 	const char *url, const char *path, const struct hapax_store_options *options,

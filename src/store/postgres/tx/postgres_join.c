@@ -27,32 +27,7 @@
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/postgres_walk.h"
 
-static hapax_store_submit_fn join_submit;
-static hapax_store_scan_fn join_scan;
-static hapax_store_stats_fn join_stats;
-static hapax_store_sweep_fn join_sweep;
-static hapax_store_close_fn join_close;
-static hapax_store_savepoint_fn join_savepoint;
-static hapax_store_guarantee_fn join_guarantee;
-
-/*
- * Not DURABLE: the caller's COMMIT decides. count is missing, because a close must not write into
- * a transaction that the caller has not ended.
- */
-static const struct hapax_store_ops join_ops = {
-	.version = HAPAX_STORE_OPS_VERSION,
-	.name = "postgres",
-	.capabilities = HAPAX_STORE_TRANSACTIONS | HAPAX_STORE_TOKEN_GLOBAL |
-		HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK,
-	.submit = join_submit,
-	.scan = join_scan,
-	.stats = join_stats,
-	.sweep = join_sweep,
-	.close = join_close,
-	.is_synchronous = 1,
-	.savepoint = join_savepoint,
-	.guarantee = join_guarantee,
-};
+static const struct hapax_store_ops join_ops;
 
 enum {
 	BATCH_OPS = 256,
@@ -687,6 +662,25 @@ static enum hapax_status prepare_all(struct joined_store *store, struct hapax_er
 		status = prepare(store, savepoint->name, savepoint->sql, 0, NULL, err);
 	return status;
 }
+
+/*
+ * Not DURABLE: the caller's COMMIT decides. count is missing, because a close must not write into
+ * a transaction that the caller has not ended.
+ */
+static const struct hapax_store_ops join_ops = {
+	.version = HAPAX_STORE_OPS_VERSION,
+	.name = "postgres",
+	.capabilities = HAPAX_STORE_TRANSACTIONS | HAPAX_STORE_TOKEN_GLOBAL |
+		HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK,
+	.submit = join_submit,
+	.scan = join_scan,
+	.stats = join_stats,
+	.sweep = join_sweep,
+	.close = join_close,
+	.is_synchronous = 1,
+	.savepoint = join_savepoint,
+	.guarantee = join_guarantee,
+};
 
 PGconn *hx_postgres_joined(const struct hapax_store *store, const char **ret_schema)
 {

@@ -25,31 +25,7 @@
 #include "store/sqlite/sqlite_stats.h"
 #include "store/sqlite/sqlite_sweep.h"
 
-static hapax_store_submit_fn join_submit;
-static hapax_store_scan_fn join_scan;
-static hapax_store_stats_fn join_stats;
-static hapax_store_sweep_fn join_sweep;
-static hapax_store_close_fn join_close;
-static hapax_store_savepoint_fn join_savepoint;
-static hapax_store_guarantee_fn join_guarantee;
-
-/*
- * Not DURABLE: the caller's COMMIT decides. count is missing, because a close must not write into
- * a transaction that the caller has not ended: decisions are counted in this process only.
- */
-static const struct hapax_store_ops join_ops = {
-	.version = HAPAX_STORE_OPS_VERSION,
-	.name = "sqlite",
-	.capabilities = HAPAX_STORE_TRANSACTIONS | HAPAX_STORE_TOKEN_GLOBAL |
-		HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK,
-	.submit = join_submit,
-	.scan = join_scan,
-	.stats = join_stats,
-	.sweep = join_sweep,
-	.close = join_close,
-	.savepoint = join_savepoint,
-	.guarantee = join_guarantee,
-};
+static const struct hapax_store_ops join_ops;
 
 struct joined_store {
 	struct hapax_store base;
@@ -225,6 +201,24 @@ static enum hapax_status read_settings(struct joined_store *store, struct hapax_
 		store->survives = "answers survive a power cut";
 	return HAPAX_OK;
 }
+
+/*
+ * Not DURABLE: the caller's COMMIT decides. count is missing, because a close must not write into
+ * a transaction that the caller has not ended: decisions are counted in this process only.
+ */
+static const struct hapax_store_ops join_ops = {
+	.version = HAPAX_STORE_OPS_VERSION,
+	.name = "sqlite",
+	.capabilities = HAPAX_STORE_TRANSACTIONS | HAPAX_STORE_TOKEN_GLOBAL |
+		HAPAX_STORE_MULTI_KEY | HAPAX_STORE_CLOCK,
+	.submit = join_submit,
+	.scan = join_scan,
+	.stats = join_stats,
+	.sweep = join_sweep,
+	.close = join_close,
+	.savepoint = join_savepoint,
+	.guarantee = join_guarantee,
+};
 
 enum hapax_status hapax_sqlite_join(
 	sqlite3 *db, const struct hapax_store_options *options, struct hapax_store **ret_store,
