@@ -184,22 +184,45 @@ enum hapax_status hapax_outbox_execute(
 	return status;
 }
 
-enum hapax_status hapax_outbox_status(
-	struct hapax_outbox *outbox, struct hapax_outbox_status *ret_status,
+static enum hapax_status read_status(
+	struct hapax_outbox *outbox, bool with_sent, struct hapax_outbox_status *ret_status,
 	struct hapax_error *err)
 {
 	if (outbox == NULL || ret_status == NULL || ret_status->size != sizeof(*ret_status))
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an outbox is required");
-	return outbox->ops->status(outbox, true, ret_status, err);
+	return outbox->ops->status(outbox, with_sent, ret_status, err);
+}
+
+enum hapax_status hapax_outbox_status(
+	struct hapax_outbox *outbox, struct hapax_outbox_status *ret_status,
+	struct hapax_error *err)
+{
+	return read_status(outbox, true, ret_status, err);
 }
 
 enum hapax_status hapax_outbox_backlog(
 	struct hapax_outbox *outbox, struct hapax_outbox_status *ret_status,
 	struct hapax_error *err)
 {
-	if (outbox == NULL || ret_status == NULL || ret_status->size != sizeof(*ret_status))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "an outbox is required");
-	return outbox->ops->status(outbox, false, ret_status, err);
+	return read_status(outbox, false, ret_status, err);
+}
+
+void hx_outbox_status_set(
+	struct hapax_outbox_status *status, const int64_t numbers[HX_OUTBOX_NUMBERS])
+{
+	status->pending = (uint64_t)numbers[0];
+	status->retrying = (uint64_t)numbers[1];
+	status->waiting = (uint64_t)numbers[2];
+	status->parked = (uint64_t)numbers[3];
+	status->parked_keys = (uint64_t)numbers[4];
+	status->oldest_ms = numbers[5];
+	status->relays = (uint64_t)numbers[6];
+	status->partitions = (uint64_t)numbers[7];
+	status->sent = (uint64_t)numbers[8];
+	/* One statement, one state of the database. */
+	assert(status->retrying <= status->pending);
+	assert(status->parked_keys <= status->parked);
+	assert(status->oldest_ms >= 0);
 }
 
 void hx_outbox_batch_init(struct hx_outbox_batch *batch)

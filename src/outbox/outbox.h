@@ -61,6 +61,25 @@ struct hx_outbox_row {
 	char error[HX_OUTBOX_ERROR_SIZE]; /* for FAILED and REFUSED */
 };
 
+/* The texts of a row, in the order of id to payload: the databases return them so. */
+enum { HX_OUTBOX_TEXTS = 9 };
+
+static inline struct hapax_bytes *hx_outbox_row_text(struct hx_outbox_row *row, int number)
+{
+	struct hapax_bytes *const texts[HX_OUTBOX_TEXTS] = {
+		&row->id,      &row->topic,        &row->ordering_key, &row->type,    &row->source,
+		&row->subject, &row->content_type, &row->headers,      &row->payload,
+	};
+
+	return texts[number];
+}
+
+/* The numbers of a status, in the order in which the databases return them. */
+enum { HX_OUTBOX_NUMBERS = 9 };
+
+void hx_outbox_status_set(
+	struct hapax_outbox_status *status, const int64_t numbers[HX_OUTBOX_NUMBERS]);
+
 struct hx_outbox_batch {
 	struct hx_outbox_row rows[HX_OUTBOX_BATCH_MAX];
 	size_t count;

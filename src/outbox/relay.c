@@ -682,7 +682,7 @@ enum hapax_status hx_relay_new(
 	struct hx_uuid7 ids = {0};
 
 	if (relay == NULL) {
-		sink->ops->close(sink);
+		hx_sink_close(sink);
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a relay");
 	}
 	hx_mutex_init(&relay->mutex);
@@ -742,7 +742,7 @@ void hapax_relay_close(struct hapax_relay *relay)
 		return;
 	assert(relay->outbox == NULL && "closed while it runs");
 	assert(relay->wake == NULL);
-	relay->sink->ops->close(relay->sink);
+	hx_sink_close(relay->sink);
 	hx_outbox_batch_done(&relay->batch);
 	hx_mutex_done(&relay->mutex);
 	free_text(relay->url);

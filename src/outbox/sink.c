@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/error.h"
 #include "base/utf8.h"
 
@@ -40,6 +41,32 @@ static const struct {
 	{"redis+unix:", &hx_sink_redis_ops, NULL},
 };
 
+static enum hapax_status open_with(
+	const struct hx_sink_ops *ops, const char *url, const char *source,
+	struct hx_sink **ret_sink, struct hapax_error *err)
+{
+	struct hx_sink *sink = hx_alloc_zero(1, ops->size);
+	enum hapax_status status;
+
+	if (sink == NULL)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a sink");
+	sink->ops = ops;
+	hx_outbox_message_init(&sink->message, ops->prefix, source);
+	status = ops->open(sink, url, err);
+	if (status != HAPAX_OK)
+		hx_sink_close(sink);
+	else
+		*ret_sink = sink;
+	return status;
+}
+
+void hx_sink_close(struct hx_sink *sink)
+{
+	sink->ops->close(sink);
+	hx_outbox_message_done(&sink->message);
+	hx_free(sink);
+}
+
 enum hapax_status hx_sink_open(
 	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err)
 {
@@ -51,7 +78,7 @@ enum hapax_status hx_sink_open(
 		if (strncmp(url, sinks[i].begin, strlen(sinks[i].begin)) != 0)
 			continue;
 		if (sinks[i].ops != NULL)
-			return sinks[i].ops->open(url, source, ret_sink, err);
+			return open_with(sinks[i].ops, url, source, ret_sink, err);
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0, "%s is not built in", sinks[i].feature);
 	}

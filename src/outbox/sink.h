@@ -15,10 +15,14 @@
 struct hx_sink;
 
 struct hx_sink_ops {
-	/* INVALID: invalid URL. Does not connect. Owned: *ret_sink. */
-	enum hapax_status (*open)(
-		const char *url, const char *source, struct hx_sink **ret_sink,
-		struct hapax_error *err);
+	size_t size;        /* of its struct, which begins with struct hx_sink */
+	const char *prefix; /* of CloudEvents attributes, in the binding of its protocol */
+
+	/*
+	 * The struct is zero beside its base. INVALID: invalid URL. Does not connect; on failure,
+	 * close follows.
+	 */
+	enum hapax_status (*open)(struct hx_sink *sink, const char *url, struct hapax_error *err);
 
 	/* Connect unless connected. UNAVAILABLE says why not. */
 	enum hapax_status (*connect)(struct hx_sink *sink, struct hapax_error *err);
@@ -36,6 +40,7 @@ struct hx_sink_ops {
 	/* Called every second when idle: heartbeats. UNAVAILABLE: the sink is down. */
 	enum hapax_status (*keep_alive)(struct hx_sink *sink, struct hapax_error *err);
 
+	/* Give back what open and the rest allocated, except the struct. */
 	void (*close)(struct hx_sink *sink);
 };
 
@@ -54,9 +59,13 @@ enum hapax_status hx_relay_new(
 	const char *url, const struct hapax_relay_options *options, struct hx_sink *sink,
 	struct hapax_relay **ret_relay, struct hapax_error *err);
 
-/* By the URL's scheme. UNSUPPORTED names the known sinks, or the one that the build lacks. */
+/*
+ * By the URL's scheme. UNSUPPORTED names the known sinks, or the one that the build lacks. Owned:
+ * *ret_sink, closed with hx_sink_close().
+ */
 enum hapax_status hx_sink_open(
 	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err);
+void hx_sink_close(struct hx_sink *sink);
 
 /* Read the message of a row into sink->message. False: invalid, and the row is refused. */
 bool hx_sink_read(struct hx_sink *sink, struct hx_outbox_row *row);

@@ -124,7 +124,7 @@ static void all_are_sent_and_a_topic_can_be_the_urls(void **state)
 	sink_rows_make(&rows, "another", 600);
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, NULL), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 600);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 /* It is the batch that is too large, and no message of it. */
@@ -137,7 +137,7 @@ static void a_batch_that_is_refused_goes_one_by_one(void **state)
 	rd_kafka_mock_push_request_errors(mock, PRODUCE, 1, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE);
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, NULL), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 10);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 static void who_is_refused_alone_is_parked(void **state)
@@ -157,7 +157,7 @@ static void who_is_refused_alone_is_parked(void **state)
 	sink_rows_make(&rows, "topic", 10);
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, NULL), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 10);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 static void what_one_topic_forbids_is_tried_again(void **state)
@@ -172,7 +172,7 @@ static void what_one_topic_forbids_is_tried_again(void **state)
 	assert_true(sink_rows_with(&rows, HX_OUTBOX_FAILED) > 0);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_UNDECIDED), 0);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_REFUSED), 0);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 static void topics_that_are_not_there_park_their_rows_only(void **state)
@@ -191,7 +191,7 @@ static void topics_that_are_not_there_park_their_rows_only(void **state)
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_REFUSED), 3);
 	assert_non_null(strstr(rows.rows[2].error, "'nowhere'"));
 	assert_non_null(strstr(rows.rows[6].error, "invalid topic"));
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 /* More than are remembered, and back to the first. */
@@ -208,7 +208,7 @@ static void topics_come_and_go(void **state)
 	}
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, NULL), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 200);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 /* ------------------------------------------------------------------ outages */
@@ -231,7 +231,7 @@ static void brokers_that_are_away_are_nobodys_fault(void **state)
 	while (sink_rows_publish(&rows, sink, 2000, &err) == HAPAX_ERR_UNAVAILABLE)
 		continue;
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 10);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 static void what_is_not_confirmed_in_time_is_not_decided(void **state)
@@ -251,7 +251,7 @@ static void what_is_not_confirmed_in_time_is_not_decided(void **state)
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, &err), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 10);
 	assert_int_equal(sink_rows_awaited(&rows), 0);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 /* The broker disagrees with the producer's numbers: another producer begins. */
@@ -271,7 +271,7 @@ static void a_producer_that_gave_up_is_replaced(void **state)
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 0);
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, &err), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 10);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 int main(void)

@@ -154,7 +154,7 @@ static void streams_are_trimmed_and_named_by_the_url(void **state)
 	/* It is trimmed by whole nodes of a hundred entries. */
 	assert_in_range(ask_number("XLEN all"), 10, 250);
 	assert_int_equal(ask_number("EXISTS topic"), 0);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 static void a_header_named_as_the_payload_is_refused(void **state)
@@ -170,7 +170,7 @@ static void a_header_named_as_the_payload_is_refused(void **state)
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 2);
 	assert_int_equal(rows.rows[1].outcome, HX_OUTBOX_REFUSED);
 	assert_non_null(strstr(rows.rows[1].error, "'data'"));
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 /* No row is to blame: it is published when the server takes entries again. */
@@ -189,7 +189,7 @@ static void check_away(const char *before, const char *after, const char *reason
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, &err), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 20);
 	assert_int_equal(ask_number("XLEN topic"), 20);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 static void a_full_server_is_away(void **state)
@@ -217,7 +217,7 @@ static void what_one_stream_forbids_is_tried_again(void **state)
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 2);
 	assert_int_equal(rows.rows[1].outcome, HX_OUTBOX_FAILED);
 	assert_non_null(strstr(rows.rows[1].error, "NOPERM"));
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 static void who_may_not_come_in_is_told(void **state)
@@ -230,16 +230,16 @@ static void who_may_not_come_in_is_told(void **state)
 	assert_int_equal(sink->ops->connect(sink, &err), HAPAX_ERR_UNAVAILABLE);
 	assert_non_null(strstr(err.message, "WRONGPASS"));
 	assert_null(strstr(err.message, "sesame"));
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 	/* The default user wants a password from now on; the peer is in already. */
 	(void)redis_peer_ask(&peer, "CONFIG SET requirepass word");
 	sink = open_sink("", "");
 	assert_int_equal(sink->ops->connect(sink, &err), HAPAX_ERR_UNAVAILABLE);
 	assert_non_null(strstr(err.message, "NOAUTH"));
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 	sink = open_sink(":word@", "");
 	assert_int_equal(sink->ops->connect(sink, &err), HAPAX_OK);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 	(void)redis_peer_ask(&peer, "CONFIG SET requirepass \"\"");
 }
 
@@ -264,7 +264,7 @@ static void a_silent_server_is_not_waited_for_for_ever(void **state)
 	assert_int_equal(kill(server.pid, SIGCONT), 0);
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, &err), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 20);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 static void a_connection_that_went_meanwhile_is_made_again(void **state)
@@ -279,7 +279,7 @@ static void a_connection_that_went_meanwhile_is_made_again(void **state)
 	assert_int_equal(sink->ops->keep_alive(sink, &err), HAPAX_OK);
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, &err), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 20);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 /* It says so and hangs up; whether that is heard is a matter of luck. */
@@ -301,7 +301,7 @@ static void what_the_server_chokes_on_holds_up_nobody(void **state)
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, NULL), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 19);
 	assert_int_equal(ask_number("XLEN topic"), 19);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 	(void)redis_peer_ask(&peer, "CONFIG SET proto-max-bulk-len 536870912");
 }
 
@@ -315,7 +315,7 @@ static void large_events_go_through(void **state)
 		rows.rows[i].payload = (struct hapax_bytes){large, sizeof(large)};
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, NULL), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 6);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 /* A server that sends to another one each time, and hangs up; the last one takes entries. */
@@ -372,7 +372,7 @@ static void servers_that_are_gone_are_forgotten(void **state)
 	for (int i = 0; i < MANY && rows.rows[0].outcome == HX_OUTBOX_UNDECIDED; i++)
 		(void)sink_rows_publish(&rows, sink, WAIT_MS, NULL);
 	assert_int_equal(rows.rows[0].outcome, HX_OUTBOX_SENT);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 

@@ -108,7 +108,7 @@ static void rows_find_the_server_of_their_stream(void **state)
 		keys += found;
 	}
 	assert_int_equal(keys, STREAMS);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 /* A server says "MOVED 3999 ?:6381" if it has no host name, and "MOVED 3999 :6381" if it may not tell. */
@@ -127,7 +127,7 @@ static void a_server_without_a_name_has_that_of_the_one_that_names_it(void **sta
 		make_rows(120);
 		assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, NULL), HAPAX_OK);
 		assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 120);
-		sink->ops->close(sink);
+		hx_sink_close(sink);
 	}
 }
 
@@ -161,7 +161,7 @@ static void a_slot_that_moves_is_followed(void **state)
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, NULL), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 120);
 	assert_int_equal(ask_number(&peers[to], "XLEN stream-0"), 4);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 static void a_server_that_is_away_holds_up_its_own_rows(void **state)
@@ -182,7 +182,7 @@ static void a_server_that_is_away_holds_up_its_own_rows(void **state)
 	assert_int_equal(kill(pids[2], SIGCONT), 0);
 	assert_int_equal(sink_rows_publish(&rows, sink, WAIT_MS, &err), HAPAX_OK);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 120);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 static void who_does_not_know_that_it_is_a_cluster_is_told(void **state)
@@ -197,7 +197,7 @@ static void who_does_not_know_that_it_is_a_cluster_is_told(void **state)
 	assert_int_equal(
 		sink_rows_with(&rows, HX_OUTBOX_SENT) + sink_rows_with(&rows, HX_OUTBOX_UNDECIDED),
 		120);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 int main(void)

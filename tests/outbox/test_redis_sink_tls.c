@@ -40,7 +40,7 @@ static void check_sink(struct hx_sink *sink)
 	if (sink_rows_publish(&rows, sink, WAIT_MS, &err) != HAPAX_OK)
 		fail_msg("%s", err.message);
 	assert_int_equal(sink_rows_with(&rows, HX_OUTBOX_SENT), 200);
-	sink->ops->close(sink);
+	hx_sink_close(sink);
 }
 
 static void events_go_over_tls(void **state)
@@ -69,7 +69,7 @@ static void a_server_that_is_not_who_it_should_be_is_refused(void **state)
 
 		assert_int_equal(sinks[i]->ops->connect(sinks[i], &err), HAPAX_ERR_UNAVAILABLE);
 		assert_true(strlen(err.message) > 10);
-		sinks[i]->ops->close(sinks[i]);
+		hx_sink_close(sinks[i]);
 	}
 }
 

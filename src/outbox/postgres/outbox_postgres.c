@@ -12,6 +12,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "store/postgres/postgres_fault.h"
+#include "store/postgres/postgres_operation.h"
 
 extern const char hx_outbox_postgres_1_sql[];
 extern const char hx_outbox_postgres_2_sql[];
@@ -186,35 +187,30 @@ static enum hapax_status outbox_savepoint(
 }
 
 static enum hapax_status outbox_status(
-	struct hapax_outbox *outbox, bool with_sent, struct hapax_outbox_status *status,
+	struct hapax_outbox *base, bool with_sent, struct hapax_outbox_status *status,
 	struct hapax_error *err)
 {
+	struct hx_outbox_postgres *outbox = outbox_postgres_of(base);
+	int64_t numbers[HX_OUTBOX_NUMBERS];
 	PGresult *result = NULL;
-	enum hapax_status code = with_sent
-		? hx_outbox_postgres_be_patient(outbox_postgres_of(outbox), true, err)
-		: HAPAX_OK;
+	enum hapax_status code =
+		with_sent ? hx_outbox_postgres_be_patient(outbox, true, err) : HAPAX_OK;
 
 	if (code != HAPAX_OK)
 		return code;
 	code = hx_outbox_postgres_run(
-		outbox_postgres_of(outbox),
+		outbox,
 		with_sent ? "SELECT * FROM @@hapax_outbox_backlog(),"
 			    " (SELECT count(*) FROM @@hapax_outbox WHERE state = 1) s"
 			  : "SELECT *, 0::bigint FROM @@hapax_outbox_backlog()",
 		NULL, 0, "could not read the outbox", &result, err);
 	if (with_sent)
-		(void)hx_outbox_postgres_be_patient(outbox_postgres_of(outbox), false, NULL);
+		(void)hx_outbox_postgres_be_patient(outbox, false, NULL);
 	if (code != HAPAX_OK)
 		return code;
-	status->pending = (uint64_t)hx_outbox_postgres_number(result, 0, 0);
-	status->retrying = (uint64_t)hx_outbox_postgres_number(result, 0, 1);
-	status->waiting = (uint64_t)hx_outbox_postgres_number(result, 0, 2);
-	status->parked = (uint64_t)hx_outbox_postgres_number(result, 0, 3);
-	status->parked_keys = (uint64_t)hx_outbox_postgres_number(result, 0, 4);
-	status->oldest_ms = hx_outbox_postgres_number(result, 0, 5);
-	status->relays = (uint64_t)hx_outbox_postgres_number(result, 0, 6);
-	status->partitions = (uint64_t)hx_outbox_postgres_number(result, 0, 7);
-	status->sent = (uint64_t)hx_outbox_postgres_number(result, 0, 8);
+	for (int i = 0; i < HX_OUTBOX_NUMBERS; i++)
+		numbers[i] = hx_postgres_number(result, 0, i);
+	hx_outbox_status_set(status, numbers);
 	PQclear(result);
 	return HAPAX_OK;
 }

@@ -62,11 +62,14 @@ enum hapax_status hx_outbox_postgres_run(
 enum hapax_status hx_outbox_postgres_be_patient(
 	struct hx_outbox_postgres *outbox, bool is_patient, struct hapax_error *err);
 
-/* An integer of any width, in binary form; 0 for NULL. */
-int64_t hx_outbox_postgres_number(const PGresult *result, int row, int column);
-
-/* data is NULL for NULL. */
-struct hapax_bytes hx_outbox_postgres_bytes(const PGresult *result, int row, int column);
+/*
+ * The same for the functions of outbox_postgres.sql that return a number or nothing: types has a
+ * 't' for each text (NULL is SQL's) and an 'n' for each int64_t in values. *ret_number is the
+ * number, unless it is NULL.
+ */
+enum hapax_status hx_outbox_postgres_call(
+	struct hx_outbox_postgres *outbox, const char *sql, const char *types,
+	const void *const *values, const char *what, int64_t *ret_number, struct hapax_error *err);
 
 /* In outbox_postgres_manage.c. */
 enum hapax_status hx_outbox_postgres_retry(

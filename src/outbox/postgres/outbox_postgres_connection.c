@@ -8,12 +8,14 @@
 
 #include <assert.h>
 #include <ctype.h>
-#include <endian.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "store/postgres/postgres_fault.h"
+#include "store/postgres/postgres_operation.h"
 
 /* A statement touches at most a batch of rows; a server that takes longer is down. */
 #define CALL_NS (15 * HX_NS_PER_S)
@@ -278,7 +280,7 @@ static enum hapax_status greet(struct hx_outbox_postgres *outbox, struct hapax_e
 	if (status != HAPAX_OK)
 		return status;
 	if (has_outbox) {
-		version = hx_outbox_postgres_number(result, 0, 0);
+		version = hx_postgres_number(result, 0, 0);
 		PQclear(result);
 	}
 	if (version == HX_OUTBOX_POSTGRES_VERSION)
@@ -347,27 +349,32 @@ enum hapax_status hx_outbox_postgres_be_patient(
 	return status;
 }
 
-int64_t hx_outbox_postgres_number(const PGresult *result, int row, int column)
+enum hapax_status hx_outbox_postgres_call(
+	struct hx_outbox_postgres *outbox, const char *sql, const char *types,
+	const void *const *values, const char *what, int64_t *ret_number, struct hapax_error *err)
 {
-	const char *data = PQgetvalue(result, row, column);
-	uint64_t wide;
-	uint32_t narrow;
-	uint16_t small;
+	struct hx_outbox_argument arguments[HX_OUTBOX_POSTGRES_ARGUMENTS_MAX] = {{NULL, 0, false}};
+	char numbers[HX_OUTBOX_POSTGRES_ARGUMENTS_MAX][24];
+	PGresult *result = NULL;
+	enum hapax_status status;
+	int count = 0;
 
-	switch (PQgetisnull(result, row, column) ? 0 : PQgetlength(result, row, column)) {
-	case sizeof(wide): memcpy(&wide, data, sizeof(wide)); return (int64_t)be64toh(wide);
-	case sizeof(narrow): memcpy(&narrow, data, sizeof(narrow)); return (int32_t)be32toh(narrow);
-	case sizeof(small): memcpy(&small, data, sizeof(small)); return (int16_t)be16toh(small);
-	default: return 0;
+	hx_outbox_postgres_assert(outbox);
+	assert(strlen(types) <= HX_OUTBOX_POSTGRES_ARGUMENTS_MAX);
+	for (; types[count] != '\0'; count++) {
+		arguments[count].data = values[count];
+		if (types[count] != 'n')
+			continue;
+		(void)snprintf(
+			numbers[count], sizeof(numbers[count]), "%" PRId64,
+			*(const int64_t *)values[count]);
+		arguments[count].data = numbers[count];
 	}
-}
-
-struct hapax_bytes hx_outbox_postgres_bytes(const PGresult *result, int row, int column)
-{
-	if (PQgetisnull(result, row, column))
-		return (struct hapax_bytes){NULL, 0};
-	return (struct hapax_bytes){
-		PQgetvalue(result, row, column), (size_t)PQgetlength(result, row, column)};
+	status = hx_outbox_postgres_run(outbox, sql, arguments, count, what, &result, err);
+	if (status == HAPAX_OK && ret_number != NULL)
+		*ret_number = hx_postgres_number(result, 0, 0);
+	PQclear(result);
+	return status;
 }
 
 /* Consume notifications of new rows, including those read with an earlier answer. */

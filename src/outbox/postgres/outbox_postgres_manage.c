@@ -3,13 +3,11 @@
  * outbox_postgres_manage.c - administration of an outbox in PostgreSQL.
  */
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "outbox/postgres/outbox_postgres.h"
 #include "store/postgres/postgres_fault.h"
+#include "store/postgres/postgres_operation.h"
 
 enum { BYTEA_OID = 17 }; /* pg_type.h is the server's */
 
@@ -21,68 +19,49 @@ static struct hx_outbox_postgres *outbox_postgres_manage_of(struct hapax_outbox 
 	return mine;
 }
 
-/* Call an SQL function that takes texts and returns a count. */
-static enum hapax_status call(
-	struct hapax_outbox *outbox, const char *sql, const char *const *texts, int text_count,
-	const char *what, uint64_t *count, struct hapax_error *err)
-{
-	struct hx_outbox_argument arguments[HX_OUTBOX_POSTGRES_ARGUMENTS_MAX];
-	PGresult *result = NULL;
-	enum hapax_status status;
-
-	assert(text_count > 0);
-	assert(text_count <= HX_OUTBOX_POSTGRES_ARGUMENTS_MAX);
-	for (int i = 0; i < text_count; i++)
-		arguments[i] = (struct hx_outbox_argument){texts[i], 0, false};
-	status = hx_outbox_postgres_run(
-		outbox_postgres_manage_of(outbox), sql, arguments, text_count, what, &result, err);
-	if (status != HAPAX_OK)
-		return status;
-	*count = (uint64_t)hx_outbox_postgres_number(result, 0, 0);
-	PQclear(result);
-	return HAPAX_OK;
-}
-
 enum hapax_status hx_outbox_postgres_retry(
 	struct hapax_outbox *outbox, const char *id, const char *ordering_key, uint64_t *count,
 	struct hapax_error *err)
 {
-	const char *texts[] = {id, ordering_key};
+	const void *values[] = {id, ordering_key};
 
-	return call(
-		outbox, "SELECT @@hapax_outbox_retry($1::text, $2::text)", texts, 2,
-		"could not retry events", count, err);
+	return hx_outbox_postgres_call(
+		outbox_postgres_manage_of(outbox),
+		"SELECT @@hapax_outbox_retry($1::text, $2::text)", "tt", values,
+		"could not retry events", (int64_t *)count, err);
 }
 
 enum hapax_status hx_outbox_postgres_park(
 	struct hapax_outbox *outbox, const char *id, uint64_t *count, struct hapax_error *err)
 {
-	return call(
-		outbox, "SELECT @@hapax_outbox_park($1::text)", &id, 1, "could not park the event",
-		count, err);
+	const void *values[] = {id};
+
+	return hx_outbox_postgres_call(
+		outbox_postgres_manage_of(outbox), "SELECT @@hapax_outbox_park($1::text)", "t",
+		values, "could not park the event", (int64_t *)count, err);
 }
 
 enum hapax_status hx_outbox_postgres_purge(
 	struct hapax_outbox *outbox, int64_t age_ms, unsigned limit, uint64_t *count,
 	struct hapax_error *err)
 {
-	char age[24], rows[24];
-	const char *texts[] = {age, rows};
+	int64_t rows = limit;
+	const void *values[] = {&age_ms, &rows};
 
 	assert(age_ms >= 0);
 	assert(limit > 0);
-	(void)snprintf(age, sizeof(age), "%" PRId64, age_ms);
-	(void)snprintf(rows, sizeof(rows), "%u", limit);
-	return call(
-		outbox, "SELECT @@hapax_outbox_purge($1::bigint, $2::integer)", texts, 2,
-		"could not purge events", count, err);
+	return hx_outbox_postgres_call(
+		outbox_postgres_manage_of(outbox),
+		"SELECT @@hapax_outbox_purge($1::bigint, $2::integer)", "nn", values,
+		"could not purge events", (int64_t *)count, err);
 }
 
 enum hapax_status hx_outbox_postgres_adopt(
-	struct hapax_outbox *outbox, const struct hapax_outbox_table *table, bool with_existing,
+	struct hapax_outbox *base, const struct hapax_outbox_table *table, bool with_existing,
 	uint64_t *count, struct hapax_error *err)
 {
-	const char *texts[] = {
+	struct hx_outbox_postgres *outbox = outbox_postgres_manage_of(base);
+	const void *values[] = {
 		table->table,
 		table->id,
 		table->topic,
@@ -96,16 +75,16 @@ enum hapax_status hx_outbox_postgres_adopt(
 		with_existing ? "t" : "f"};
 	enum hapax_status status;
 
-	assert(!outbox_postgres_manage_of(outbox)->is_patient);
-	status = hx_outbox_postgres_be_patient(outbox_postgres_manage_of(outbox), true, err);
+	assert(!outbox->is_patient);
+	status = hx_outbox_postgres_be_patient(outbox, true, err);
 	if (status != HAPAX_OK)
 		return status;
-	status = call(
+	status = hx_outbox_postgres_call(
 		outbox,
 		"SELECT @@hapax_outbox_adopt($1::text, $2::text, $3::text, $4::text, $5::text, $6::text,"
 		" $7::text, $8::text, $9::text, $10::text, $11::boolean)",
-		texts, 11, "could not adopt the table", count, err);
-	(void)hx_outbox_postgres_be_patient(outbox_postgres_manage_of(outbox), false, NULL);
+		"ttttttttttt", values, "could not adopt the table", (int64_t *)count, err);
+	(void)hx_outbox_postgres_be_patient(outbox, false, NULL);
 	return status;
 }
 
@@ -161,7 +140,7 @@ static bool hand_out(
 	assert(number < PQntuples(result));
 	for (int i = 0; i < columns; i++) {
 		fields[i].name = hapax_bytes_from_text(PQfname(result, i));
-		fields[i].value = hx_outbox_postgres_bytes(result, number, i);
+		fields[i].value = hx_postgres_get_bytes(result, number, i);
 		if (PQftype(result, i) != BYTEA_OID || fields[i].value.data == NULL)
 			continue;
 		bytes[i] = PQunescapeBytea(fields[i].value.data, &fields[i].value.size);

@@ -9,23 +9,7 @@
 
 #include "base/error.h"
 #include "outbox/postgres/outbox_postgres.h"
-
-/* Columns of hapax_outbox_fetch(). */
-enum column {
-	COLUMN_SEQ,
-	COLUMN_TOKEN,
-	COLUMN_ATTEMPTS,
-	COLUMN_CREATED,
-	COLUMN_ID,
-	COLUMN_TOPIC,
-	COLUMN_KEY,
-	COLUMN_TYPE,
-	COLUMN_SOURCE,
-	COLUMN_SUBJECT,
-	COLUMN_CONTENT_TYPE,
-	COLUMN_HEADERS,
-	COLUMN_PAYLOAD,
-};
+#include "store/postgres/postgres_operation.h"
 
 static struct hx_outbox_postgres *outbox_postgres_relay_of(struct hapax_outbox *outbox)
 {
@@ -42,61 +26,50 @@ enum hapax_status hx_outbox_postgres_renew(
 	struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,
 	bool is_idle, unsigned *ret_partitions, struct hapax_error *err)
 {
-	char lease[24];
-	struct hx_outbox_argument arguments[] = {
-		{relay, 0, false},
-		{owner, 0, false},
-		{lease, 0, false},
-		{is_idle ? "t" : "f", 0, false}};
-	PGresult *result = NULL;
+	const void *values[] = {relay, owner, &lease_ms, is_idle ? "t" : "f"};
+	int64_t partitions = 0;
 	enum hapax_status status;
 
 	assert(lease_ms > 0);
-	(void)snprintf(lease, sizeof(lease), "%" PRId64, lease_ms);
-	status = hx_outbox_postgres_run(
+	status = hx_outbox_postgres_call(
 		outbox_postgres_relay_of(outbox),
-		"SELECT @@hapax_outbox_tend($1, $2, $3::bigint, $4::boolean)", arguments, 4,
-		"could not lease partitions", &result, err);
-	if (status != HAPAX_OK)
-		return status;
-	*ret_partitions = (unsigned)hx_outbox_postgres_number(result, 0, 0);
-	PQclear(result);
-	return HAPAX_OK;
+		"SELECT @@hapax_outbox_tend($1, $2, $3::bigint, $4::boolean)", "ttnt", values,
+		"could not lease partitions", &partitions, err);
+	if (status == HAPAX_OK)
+		*ret_partitions = (unsigned)partitions;
+	return status;
 }
 
 enum hapax_status hx_outbox_postgres_settle(
 	struct hapax_outbox *outbox, const char *relay, int64_t pause_ms_max,
 	struct hapax_error *err)
 {
-	char pause[24];
-	struct hx_outbox_argument arguments[] = {{relay, 0, false}, {pause, 0, false}};
+	const void *values[] = {relay, &pause_ms_max};
 
 	assert(pause_ms_max > 0);
-	(void)snprintf(pause, sizeof(pause), "%" PRId64, pause_ms_max);
-	return hx_outbox_postgres_run(
+	return hx_outbox_postgres_call(
 		outbox_postgres_relay_of(outbox), "SELECT @@hapax_outbox_settle($1, $2::bigint)",
-		arguments, 2, "could not check waiting rows", NULL, err);
+		"tn", values, "could not check waiting rows", NULL, err);
 }
 
 enum hapax_status hx_outbox_postgres_leave(
 	struct hapax_outbox *outbox, const char *relay, struct hapax_error *err)
 {
-	struct hx_outbox_argument arguments[] = {{relay, 0, false}};
+	const void *values[] = {relay};
 
-	return hx_outbox_postgres_run(
-		outbox_postgres_relay_of(outbox), "SELECT @@hapax_outbox_leave($1)", arguments, 1,
+	return hx_outbox_postgres_call(
+		outbox_postgres_relay_of(outbox), "SELECT @@hapax_outbox_leave($1)", "t", values,
 		"could not give back the partitions", NULL, err);
 }
 
 enum hapax_status hx_outbox_postgres_set_idle(
 	struct hapax_outbox *outbox, const char *relay, bool is_idle, struct hapax_error *err)
 {
-	struct hx_outbox_argument arguments[] = {
-		{relay, 0, false}, {is_idle ? "t" : "f", 0, false}};
+	const void *values[] = {relay, is_idle ? "t" : "f"};
 
-	return hx_outbox_postgres_run(
+	return hx_outbox_postgres_call(
 		outbox_postgres_relay_of(outbox), "SELECT @@hapax_outbox_set_idle($1, $2::boolean)",
-		arguments, 2, "could not tell the outbox that the relay is idle", NULL, err);
+		"tt", values, "could not tell the outbox that the relay is idle", NULL, err);
 }
 
 static void free_result(void *result)
@@ -104,21 +77,15 @@ static void free_result(void *result)
 	PQclear(result);
 }
 
+/* In the order of hapax_outbox_fetch(). */
 static void read_row(struct hx_outbox_row *row, const PGresult *result, int number)
 {
-	row->seq = hx_outbox_postgres_number(result, number, COLUMN_SEQ);
-	row->token = hx_outbox_postgres_number(result, number, COLUMN_TOKEN);
-	row->attempts = hx_outbox_postgres_number(result, number, COLUMN_ATTEMPTS);
-	row->created_ms = hx_outbox_postgres_number(result, number, COLUMN_CREATED);
-	row->id = hx_outbox_postgres_bytes(result, number, COLUMN_ID);
-	row->topic = hx_outbox_postgres_bytes(result, number, COLUMN_TOPIC);
-	row->ordering_key = hx_outbox_postgres_bytes(result, number, COLUMN_KEY);
-	row->type = hx_outbox_postgres_bytes(result, number, COLUMN_TYPE);
-	row->source = hx_outbox_postgres_bytes(result, number, COLUMN_SOURCE);
-	row->subject = hx_outbox_postgres_bytes(result, number, COLUMN_SUBJECT);
-	row->content_type = hx_outbox_postgres_bytes(result, number, COLUMN_CONTENT_TYPE);
-	row->headers = hx_outbox_postgres_bytes(result, number, COLUMN_HEADERS);
-	row->payload = hx_outbox_postgres_bytes(result, number, COLUMN_PAYLOAD);
+	row->seq = hx_postgres_number(result, number, 0);
+	row->token = hx_postgres_number(result, number, 1);
+	row->attempts = hx_postgres_number(result, number, 2);
+	row->created_ms = hx_postgres_number(result, number, 3);
+	for (int i = 0; i < HX_OUTBOX_TEXTS; i++)
+		*hx_outbox_row_text(row, i) = hx_postgres_get_bytes(result, number, 4 + i);
 }
 
 enum hapax_status hx_outbox_postgres_fetch(
@@ -157,9 +124,16 @@ enum hapax_status hx_outbox_postgres_fetch(
 
 /* ------------------------------------------------------------------ mark */
 
-/* Arrays in PostgreSQL's notation; each ends with a NUL. */
-struct marks {
-	struct hapax_buf sent, failed, tokens, attempts, parked, errors, pauses;
+/* The arguments of hapax_outbox_mark(): arrays in PostgreSQL's notation, each with a NUL. */
+enum {
+	MARK_SENT,
+	MARK_FAILED,
+	MARK_TOKENS,
+	MARK_ATTEMPTS,
+	MARK_PARKED,
+	MARK_ERRORS,
+	MARK_PAUSES,
+	MARKS
 };
 
 static enum hapax_status append_quoted(struct hapax_buf *buf, const char *text)
@@ -179,87 +153,80 @@ static enum hapax_status append_quoted(struct hapax_buf *buf, const char *text)
 	return status;
 }
 
-static enum hapax_status append_failed(struct marks *marks, const struct hx_outbox_row *row)
+/* Append an element; quoted, if it is a text. */
+static enum hapax_status append_mark(struct hapax_buf *buf, int64_t number, const char *text)
 {
-	const char *comma = marks->failed.size == 1 ? "" : ",";
-	enum hapax_status status = hx_buf_printf(&marks->failed, "%s%" PRId64, comma, row->seq);
+	const char *comma = buf->size == 1 ? "" : ",";
+	enum hapax_status status;
 
-	/* The arrays grow together: the server pairs their elements. */
-	assert((marks->tokens.size == 1) == (comma[0] == 0));
+	if (text == NULL)
+		return hx_buf_printf(buf, "%s%" PRId64, comma, number);
+	status = hx_buf_printf(buf, "%s", comma);
+	return status == HAPAX_OK ? append_quoted(buf, text) : status;
+}
+
+static enum hapax_status append_row(struct hapax_buf *marks, const struct hx_outbox_row *row)
+{
+	const int64_t numbers[MARKS] = {
+		[MARK_FAILED] = row->seq,
+		[MARK_TOKENS] = row->token,
+		[MARK_ATTEMPTS] = row->attempts,
+		[MARK_PAUSES] = row->pause_ms};
+	const char *const texts[MARKS] = {
+		[MARK_PARKED] = row->is_parked ? "t" : "f", [MARK_ERRORS] = row->error};
+	enum hapax_status status = HAPAX_OK;
+
+	assert(row->outcome <= HX_OUTBOX_REFUSED);
+	if (row->outcome == HX_OUTBOX_UNDECIDED)
+		return HAPAX_OK;
+	if (row->outcome == HX_OUTBOX_SENT)
+		return append_mark(&marks[MARK_SENT], row->seq, NULL);
 	assert(row->is_parked == (row->pause_ms == 0));
 	assert(row->outcome != HX_OUTBOX_REFUSED || row->is_parked);
-	if (status == HAPAX_OK)
-		status = hx_buf_printf(&marks->tokens, "%s%" PRId64, comma, row->token);
-	if (status == HAPAX_OK)
-		status = hx_buf_printf(&marks->attempts, "%s%" PRId64, comma, row->attempts);
-	if (status == HAPAX_OK)
-		status = hx_buf_printf(&marks->parked, "%s%s", comma, row->is_parked ? "t" : "f");
-	if (status == HAPAX_OK)
-		status = hx_buf_printf(&marks->pauses, "%s%" PRId64, comma, row->pause_ms);
-	if (status == HAPAX_OK)
-		status = hx_buf_printf(&marks->errors, "%s", comma);
-	if (status == HAPAX_OK)
-		status = append_quoted(&marks->errors, row->error);
+	/* The arrays grow together: the server pairs their elements. */
+	for (size_t i = MARK_FAILED; i < MARKS && status == HAPAX_OK; i++) {
+		assert((marks[i].size == 1) == (marks[MARK_PAUSES].size == 1));
+		status = append_mark(&marks[i], numbers[i], texts[i]);
+	}
 	return status;
 }
 
-static enum hapax_status append_row(struct marks *marks, const struct hx_outbox_row *row)
-{
-	assert(row->outcome <= HX_OUTBOX_REFUSED);
-	switch (row->outcome) {
-	case HX_OUTBOX_UNDECIDED: return HAPAX_OK;
-	case HX_OUTBOX_SENT:
-		return hx_buf_printf(
-			&marks->sent, "%s%" PRId64, marks->sent.size == 1 ? "" : ",", row->seq);
-	case HX_OUTBOX_FAILED:
-	case HX_OUTBOX_REFUSED: return append_failed(marks, row);
-	}
-	return HAPAX_OK;
-}
-
-static enum hapax_status write_marks(
-	struct hapax_buf *const *bufs, size_t count, struct marks *marks,
-	const struct hx_outbox_batch *batch)
+static enum hapax_status write_marks(struct hapax_buf *marks, const struct hx_outbox_batch *batch)
 {
 	enum hapax_status status = HAPAX_OK;
 
-	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
-		status = hx_buf_append_byte(bufs[i], '{');
+	for (size_t i = 0; i < MARKS && status == HAPAX_OK; i++)
+		status = hx_buf_append_byte(&marks[i], '{');
 	for (size_t i = 0; i < batch->count && status == HAPAX_OK; i++)
 		status = append_row(marks, &batch->rows[i]);
-	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
-		status = hx_buf_append(bufs[i], "}", 2);
+	for (size_t i = 0; i < MARKS && status == HAPAX_OK; i++)
+		status = hx_buf_append(&marks[i], "}", 2);
 	return status;
 }
 
 enum hapax_status hx_outbox_postgres_mark(
 	struct hapax_outbox *outbox, struct hx_outbox_batch *batch, struct hapax_error *err)
 {
-	struct marks marks;
-	struct hapax_buf *const bufs[] = {&marks.sent,     &marks.failed, &marks.tokens,
-					  &marks.attempts, &marks.parked, &marks.errors,
-					  &marks.pauses};
-	enum { ARRAYS = HX_COUNT(bufs) };
-	struct hx_outbox_argument arguments[ARRAYS];
+	struct hapax_buf marks[MARKS];
+	const void *values[MARKS];
 	enum hapax_status status;
 
-	_Static_assert(
-		(int)ARRAYS <= (int)HX_OUTBOX_POSTGRES_ARGUMENTS_MAX, "each array is an argument");
 	assert(batch->count <= HX_OUTBOX_BATCH_MAX);
-	for (size_t i = 0; i < ARRAYS; i++)
-		hx_buf_init(bufs[i], (size_t)HX_OUTBOX_BATCH_MAX * (2 * HX_OUTBOX_ERROR_SIZE + 4));
-	status = write_marks(bufs, ARRAYS, &marks, batch);
-	for (size_t i = 0; i < ARRAYS; i++)
-		arguments[i] = (struct hx_outbox_argument){bufs[i]->data, 0, false};
+	for (size_t i = 0; i < MARKS; i++)
+		hx_buf_init(
+			&marks[i], (size_t)HX_OUTBOX_BATCH_MAX * (2 * HX_OUTBOX_ERROR_SIZE + 4));
+	status = write_marks(marks, batch);
+	for (size_t i = 0; i < MARKS; i++)
+		values[i] = marks[i].data;
 	if (status != HAPAX_OK)
 		status = hx_error_set(err, status, 0, "not enough memory to mark rows");
 	else
-		status = hx_outbox_postgres_run(
+		status = hx_outbox_postgres_call(
 			outbox_postgres_relay_of(outbox),
 			"SELECT @@hapax_outbox_mark($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[],"
 			" $5::boolean[], $6::text[], $7::bigint[])",
-			arguments, ARRAYS, "could not mark rows", NULL, err);
-	for (size_t i = 0; i < ARRAYS; i++)
-		hx_buf_done(bufs[i]);
+			"ttttttt", values, "could not mark rows", NULL, err);
+	for (size_t i = 0; i < MARKS; i++)
+		hx_buf_done(&marks[i]);
 	return status;
 }

@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/error.h"
 #include "base/time.h"
 #include "net/http/http_client.h"
@@ -421,8 +420,6 @@ static void sink_close(struct hx_sink *base)
 		hx_reactor_done(&sink->reactor);
 	}
 	hx_tls_context_free(sink->tls);
-	hx_outbox_message_done(&base->message);
-	hx_free(sink);
 }
 
 /* "http://host[:port][/path][?query]" */
@@ -470,20 +467,14 @@ static enum hapax_status make_slots(struct http_sink *sink)
 	return HAPAX_OK;
 }
 
-static enum hapax_status sink_open(
-	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err)
+static enum hapax_status sink_open(struct hx_sink *base, const char *url, struct hapax_error *err)
 {
 	struct hx_http_client_options options = {.connections_max = CALLS_MAX};
 	struct hx_tls_options tls = {0};
-	struct http_sink *sink = hx_alloc_zero(1, sizeof(*sink));
+	struct http_sink *sink = http_of(base);
 	bool has_tls = false;
-	enum hapax_status status;
+	enum hapax_status status = parse_url(sink, url, &has_tls, err);
 
-	if (sink == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a sink");
-	sink->base.ops = &hx_sink_http_ops;
-	hx_outbox_message_init(&sink->base.message, "ce-", source);
-	status = parse_url(sink, url, &has_tls, err);
 	if (status == HAPAX_OK && has_tls)
 		status = hx_tls_client_context_new(&tls, &sink->tls, err);
 	if (status == HAPAX_OK)
@@ -498,10 +489,6 @@ static enum hapax_status sink_open(
 		if (status != HAPAX_OK)
 			(void)hx_error_set(err, status, 0, "not enough memory for a sink");
 	}
-	if (status != HAPAX_OK)
-		sink_close(&sink->base);
-	else
-		*ret_sink = &sink->base;
 	return status;
 }
 
@@ -521,6 +508,8 @@ static enum hapax_status sink_keep_alive(struct hx_sink *sink, struct hapax_erro
 }
 
 const struct hx_sink_ops hx_sink_http_ops = {
+	.size = sizeof(struct http_sink),
+	.prefix = "ce-",
 	.open = sink_open,
 	.connect = sink_connect,
 	.publish = sink_publish,

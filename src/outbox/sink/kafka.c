@@ -18,7 +18,6 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -555,37 +554,23 @@ static void sink_close(struct hx_sink *base)
 	struct kafka_sink *sink = kafka_of(base);
 
 	drop_producer(sink);
-	hx_outbox_message_done(&base->message);
 	explicit_bzero(&sink->target, sizeof(sink->target));
-	hx_free(sink);
 }
 
-static enum hapax_status sink_open(
-	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err)
+static enum hapax_status sink_open(struct hx_sink *base, const char *url, struct hapax_error *err)
 {
-	struct kafka_sink *sink = hx_alloc_zero(1, sizeof(*sink));
-	enum hapax_status status;
+	struct kafka_sink *sink = kafka_of(base);
+	enum hapax_status status = hx_kafka_target_parse(url, &sink->target, err);
+	rd_kafka_conf_t *conf;
 
-	if (sink == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a sink");
-	sink->base.ops = &hx_sink_kafka_ops;
-	/* The prefix of the CloudEvents Kafka binding. */
-	hx_outbox_message_init(&sink->base.message, "ce_", source);
-	status = hx_kafka_target_parse(url, &sink->target, err);
-	if (status == HAPAX_OK) {
-		/* Report an invalid property at once. */
-		rd_kafka_conf_t *conf = make_conf(sink, err);
-
-		if (conf == NULL)
-			status = HAPAX_ERR_INVALID;
-		else
-			rd_kafka_conf_destroy(conf);
-	}
 	if (status != HAPAX_OK)
-		sink_close(&sink->base);
-	else
-		*ret_sink = &sink->base;
-	return status;
+		return status;
+	/* Report an invalid property at once. */
+	conf = make_conf(sink, err);
+	if (conf == NULL)
+		return HAPAX_ERR_INVALID;
+	rd_kafka_conf_destroy(conf);
+	return HAPAX_OK;
 }
 
 static enum hapax_status sink_keep_alive(struct hx_sink *base, struct hapax_error *err)
@@ -598,6 +583,8 @@ static enum hapax_status sink_keep_alive(struct hx_sink *base, struct hapax_erro
 }
 
 const struct hx_sink_ops hx_sink_kafka_ops = {
+	.size = sizeof(struct kafka_sink),
+	.prefix = "ce_",
 	.open = sink_open,
 	.connect = sink_connect,
 	.publish = sink_publish,

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -48,28 +47,12 @@ static void sink_close(struct hx_sink *base)
 	struct rabbitmq_sink *sink = rabbitmq_of(base);
 
 	hx_rabbit_close(&sink->rabbit);
-	hx_outbox_message_done(&base->message);
 	explicit_bzero(&sink->place, sizeof(sink->place));
-	hx_free(sink);
 }
 
-static enum hapax_status sink_open(
-	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err)
+static enum hapax_status sink_open(struct hx_sink *base, const char *url, struct hapax_error *err)
 {
-	struct rabbitmq_sink *sink = hx_alloc_zero(1, sizeof(*sink));
-	enum hapax_status status;
-
-	if (sink == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a sink");
-	sink->base.ops = &hx_sink_rabbitmq_ops;
-	/* The prefix of the CloudEvents AMQP binding. */
-	hx_outbox_message_init(&sink->base.message, "cloudEvents_", source);
-	status = hx_rabbit_place_parse(url, &sink->place, err);
-	if (status != HAPAX_OK)
-		sink_close(&sink->base);
-	else
-		*ret_sink = &sink->base;
-	return status;
+	return hx_rabbit_place_parse(url, &rabbitmq_of(base)->place, err);
 }
 
 /* Connect unless connected. */
@@ -366,6 +349,8 @@ static enum hapax_status sink_keep_alive(struct hx_sink *base, struct hapax_erro
 }
 
 const struct hx_sink_ops hx_sink_rabbitmq_ops = {
+	.size = sizeof(struct rabbitmq_sink),
+	.prefix = "cloudEvents_",
 	.open = sink_open,
 	.connect = sink_connect,
 	.publish = sink_publish,

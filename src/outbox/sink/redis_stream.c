@@ -692,9 +692,7 @@ static void sink_close(struct hx_sink *base)
 	}
 	hx_tls_context_free(sink->tls);
 	hx_buf_done(&sink->head);
-	hx_outbox_message_done(&base->message);
 	explicit_bzero(&sink->target, sizeof(sink->target));
-	hx_free(sink);
 }
 
 static enum hapax_status make_servers(struct redis_sink *sink, struct hapax_error *err)
@@ -710,16 +708,11 @@ static enum hapax_status make_servers(struct redis_sink *sink, struct hapax_erro
 	return HAPAX_OK;
 }
 
-static enum hapax_status sink_open(
-	const char *url, const char *source, struct hx_sink **ret_sink, struct hapax_error *err)
+static enum hapax_status sink_open(struct hx_sink *base, const char *url, struct hapax_error *err)
 {
-	struct redis_sink *sink = hx_alloc_zero(1, sizeof(*sink));
+	struct redis_sink *sink = redis_stream_of(base);
 	enum hapax_status status;
 
-	if (sink == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a sink");
-	sink->base.ops = &hx_sink_redis_ops;
-	hx_outbox_message_init(&sink->base.message, "ce_", source);
 	hx_buf_init(&sink->head, HX_REDIS_ENTRY_SIZE_MAX);
 	status = hx_redis_target_parse(url, &sink->target, err);
 	if (status == HAPAX_OK)
@@ -731,10 +724,6 @@ static enum hapax_status sink_open(
 		hx_resolver_init(&sink->resolver, hx_net_system());
 		status = make_servers(sink, err);
 	}
-	if (status != HAPAX_OK)
-		sink_close(&sink->base);
-	else
-		*ret_sink = &sink->base;
 	return status;
 }
 
@@ -752,6 +741,8 @@ static enum hapax_status sink_connect(struct hx_sink *base, struct hapax_error *
 }
 
 const struct hx_sink_ops hx_sink_redis_ops = {
+	.size = sizeof(struct redis_sink),
+	.prefix = "ce_",
 	.open = sink_open,
 	.connect = sink_connect,
 	.publish = sink_publish,

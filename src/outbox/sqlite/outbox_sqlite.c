@@ -299,6 +299,7 @@ static enum hapax_status outbox_status(
 		" CASE WHEN ?2 THEN (SELECT count(*) FROM main.hapax_outbox WHERE state = 1) END"
 		" FROM main.hapax_outbox WHERE held = 1";
 	struct hx_outbox_sqlite *outbox = outbox_sqlite_of(base);
+	int64_t numbers[HX_OUTBOX_NUMBERS];
 	sqlite3_stmt *statement = NULL;
 	int code = sqlite3_prepare_v2(outbox->db, sql, -1, &statement, NULL);
 
@@ -309,20 +310,10 @@ static enum hapax_status outbox_status(
 	if (code == SQLITE_OK)
 		code = sqlite3_step(statement);
 	if (code == SQLITE_ROW) {
-		assert(sqlite3_column_count(statement) == 9);
-		status->pending = (uint64_t)sqlite3_column_int64(statement, 0);
-		status->retrying = (uint64_t)sqlite3_column_int64(statement, 1);
-		status->waiting = (uint64_t)sqlite3_column_int64(statement, 2);
-		status->parked = (uint64_t)sqlite3_column_int64(statement, 3);
-		status->parked_keys = (uint64_t)sqlite3_column_int64(statement, 4);
-		status->oldest_ms = sqlite3_column_int64(statement, 5);
-		status->relays = (uint64_t)sqlite3_column_int64(statement, 6);
-		status->partitions = (uint64_t)sqlite3_column_int64(statement, 7);
-		status->sent = (uint64_t)sqlite3_column_int64(statement, 8);
-		/* One statement, one state of the database. */
-		assert(status->retrying <= status->pending);
-		assert(status->parked_keys <= status->parked);
-		assert(status->oldest_ms >= 0);
+		assert(sqlite3_column_count(statement) == HX_OUTBOX_NUMBERS);
+		for (int i = 0; i < HX_OUTBOX_NUMBERS; i++)
+			numbers[i] = sqlite3_column_int64(statement, i);
+		hx_outbox_status_set(status, numbers);
 		assert(with_sent || status->sent == 0);
 	}
 	(void)sqlite3_finalize(statement);

@@ -226,10 +226,6 @@ static void point(struct hapax_bytes *bytes, const struct hapax_buf *memory)
 static enum hapax_status read_row(
 	struct hx_outbox_row *row, sqlite3_stmt *statement, struct hapax_buf *memory)
 {
-	struct hapax_bytes *const texts[] = {
-		&row->id,      &row->topic,        &row->ordering_key, &row->type,    &row->source,
-		&row->subject, &row->content_type, &row->headers,      &row->payload,
-	};
 	size_t before = memory->size;
 	enum hapax_status status = HAPAX_OK;
 
@@ -237,23 +233,13 @@ static enum hapax_status read_row(
 	row->token = sqlite3_column_int64(statement, 1);
 	row->attempts = sqlite3_column_int64(statement, 2);
 	row->created_ms = sqlite3_column_int64(statement, 3);
-	for (int i = 0; i < 9 && status == HAPAX_OK; i++)
-		status = outbox_sqlite_relay_keep(memory, statement, 4 + i, texts[i]);
+	for (int i = 0; i < HX_OUTBOX_TEXTS && status == HAPAX_OK; i++)
+		status = outbox_sqlite_relay_keep(
+			memory, statement, 4 + i, hx_outbox_row_text(row, i));
 	assert(memory->size >= before);
 	if (status != HAPAX_OK)
 		memory->size = before;
 	return status;
-}
-
-static void point_row(struct hx_outbox_row *row, const struct hapax_buf *memory)
-{
-	struct hapax_bytes *const texts[] = {
-		&row->id,      &row->topic,        &row->ordering_key, &row->type,    &row->source,
-		&row->subject, &row->content_type, &row->headers,      &row->payload,
-	};
-
-	for (size_t i = 0; i < HX_COUNT(texts); i++)
-		point(texts[i], memory);
 }
 
 enum hapax_status hx_outbox_sqlite_fetch(
@@ -302,7 +288,8 @@ enum hapax_status hx_outbox_sqlite_fetch(
 		return hx_outbox_sqlite_error(
 			outbox, code, false, "could not read the outbox", err);
 	for (size_t i = 0; i < batch->count; i++) {
-		point_row(&batch->rows[i], &batch->memory);
+		for (int k = 0; k < HX_OUTBOX_TEXTS; k++)
+			point(hx_outbox_row_text(&batch->rows[i], k), &batch->memory);
 		/* In the order of the outbox: an ordering key keeps it. */
 		assert(i == 0 || batch->rows[i - 1].seq < batch->rows[i].seq);
 	}

@@ -79,6 +79,11 @@ static int64_t get_or(const PGresult *result, int row, int column, int64_t absen
 	return hx_postgres_get_number(result, row, column, &number) ? number : absent;
 }
 
+int64_t hx_postgres_number(const PGresult *result, int row, int column)
+{
+	return get_or(result, row, column, 0);
+}
+
 static bool read_result(
 	const PGresult *result, int row, int column, const struct hapax_op *own,
 	struct hapax_result *ret)

@@ -129,6 +129,9 @@ bool hx_postgres_record_read(
 bool hx_postgres_get_number(const PGresult *result, int row, int column, int64_t *ret_number);
 struct hapax_bytes hx_postgres_get_bytes(const PGresult *result, int row, int column);
 
+/* The same; 0 for NULL. */
+int64_t hx_postgres_number(const PGresult *result, int row, int column);
+
 /* Big-endian, as PostgreSQL sends numbers. */
 void hx_postgres_put_i64(unsigned char out[8], int64_t number);
 

@@ -133,14 +133,6 @@ static enum hapax_status ask_row(
 	return status;
 }
 
-static int64_t number_at(const PGresult *result, int row, int column)
-{
-	int64_t number = 0;
-
-	(void)hx_postgres_get_number(result, row, column, &number);
-	return number;
-}
-
 /* ---------------------------------------------------------------- scan */
 
 static enum hapax_status ask_page(
@@ -197,7 +189,7 @@ enum hapax_status hx_postgres_scan(
 		record.group = place.group;
 		record.key = place.key;
 		if (walk->session->clock == NULL)
-			now_ms = number_at(result, row, 3);
+			now_ms = hx_postgres_number(result, row, 3);
 		if (!hx_scan_place_put(cursor, 0, &place))
 			status = hx_error_set(
 				err, HAPAX_ERR_CORRUPT, 0,
@@ -240,10 +232,10 @@ static enum hapax_status sweep_some(
 		sweep->done = 1;
 		return HAPAX_OK;
 	}
-	looked = (uint64_t)number_at(result, 0, 0);
+	looked = (uint64_t)hx_postgres_number(result, 0, 0);
 	sweep->looked += looked;
-	sweep->removed += (uint64_t)number_at(result, 0, 1);
-	sweep->lapsed += (uint64_t)number_at(result, 0, 2);
+	sweep->removed += (uint64_t)hx_postgres_number(result, 0, 1);
+	sweep->lapsed += (uint64_t)hx_postgres_number(result, 0, 2);
 	sweep->done = looked < count_max;
 	return HAPAX_OK;
 }
@@ -269,7 +261,7 @@ enum hapax_status hx_postgres_sweep(
 	if (status == HAPAX_OK)
 		status = ask_row(&exchange, "SELECT @@hapax_left()", 1, err);
 	if (status == HAPAX_OK)
-		sweep->remaining = (uint64_t)number_at(exchange.call.result, 0, 0);
+		sweep->remaining = (uint64_t)hx_postgres_number(exchange.call.result, 0, 0);
 	exchange_done(&exchange);
 	return status;
 }
@@ -387,13 +379,13 @@ static enum hapax_status list_counters(
 	for (int row = 0; row < PQntuples(exchange->call.result); row++) {
 		const PGresult *result = exchange->call.result;
 		struct hapax_counters counters = {
-			.hour_ms = number_at(result, row, 0),
+			.hour_ms = hx_postgres_number(result, row, 0),
 			.tenant = hx_postgres_get_bytes(result, row, 1),
 			.group = hx_postgres_get_bytes(result, row, 2),
 		};
 
 		for (int i = 0; i < HAPAX_DECISION_COUNT; i++) {
-			counters.counts[i] = (uint64_t)number_at(result, row, 3 + i);
+			counters.counts[i] = (uint64_t)hx_postgres_number(result, row, 3 + i);
 			stats->counts[i] += counters.counts[i];
 		}
 		if (each != NULL && !stops)
@@ -425,7 +417,7 @@ static enum hapax_status measure_skew(
 		after_ms = clock->wall_ms(clock->context);
 		if (after_ms - before_ms < shortest_ms) {
 			shortest_ms = after_ms - before_ms;
-			*ret_skew_ms = number_at(exchange->call.result, 0, 0) -
+			*ret_skew_ms = hx_postgres_number(exchange->call.result, 0, 0) -
 				(before_ms + shortest_ms / 2);
 		}
 	}
@@ -451,14 +443,14 @@ enum hapax_status hx_postgres_stats(
 	if (status == HAPAX_OK) {
 		const PGresult *result = exchange.call.result;
 
-		stats->now_ms = number_at(result, 0, 0);
-		stats->token = (uint64_t)number_at(result, 0, 1);
-		stats->bytes = (uint64_t)number_at(result, 0, 2);
-		stats->claimed = (uint64_t)number_at(result, 0, 3);
-		stats->done = (uint64_t)number_at(result, 0, 4);
-		stats->failed = (uint64_t)number_at(result, 0, 5);
-		stats->parked = (uint64_t)number_at(result, 0, 6);
-		stats->expired = (uint64_t)number_at(result, 0, 7);
+		stats->now_ms = hx_postgres_number(result, 0, 0);
+		stats->token = (uint64_t)hx_postgres_number(result, 0, 1);
+		stats->bytes = (uint64_t)hx_postgres_number(result, 0, 2);
+		stats->claimed = (uint64_t)hx_postgres_number(result, 0, 3);
+		stats->done = (uint64_t)hx_postgres_number(result, 0, 4);
+		stats->failed = (uint64_t)hx_postgres_number(result, 0, 5);
+		stats->parked = (uint64_t)hx_postgres_number(result, 0, 6);
+		stats->expired = (uint64_t)hx_postgres_number(result, 0, 7);
 		stats->keys = stats->claimed + stats->done + stats->failed + stats->parked;
 		status = list_counters(&exchange, stats, each, context, err);
 	}
