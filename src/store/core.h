@@ -9,6 +9,7 @@
 
 #include <hapax/ext/store_ops.h>
 
+#include "base/bytes.h"
 #include "record/transition.h"
 #include "store/scope_table.h"
 
@@ -51,11 +52,33 @@ static inline void hx_store_refuse(struct hapax_op *op, enum hapax_status status
 		op->token = 0;
 }
 
+/* End op with status, unless it has its answer or was refused. */
+static inline void hx_store_fail_undecided(struct hapax_op *op, enum hapax_status status)
+{
+	if (op->status == HAPAX_OK && op->outcome == HAPAX_OUTCOME_NONE)
+		hx_store_refuse(op, status);
+}
+
+/* By tenant, group and key: below, equal or above zero. */
+static inline int hx_store_compare_names(const struct hapax_op *a, const struct hapax_op *b)
+{
+	int order = hx_bytes_compare(a->tenant, b->tenant);
+
+	if (order == 0)
+		order = hx_bytes_compare(a->group, b->group);
+	return order != 0 ? order : hx_bytes_compare(a->key, b->key);
+}
+
 /*
  * Set every operation that the check did not refuse to status, whatever its answer was: FENCED
  * and LIMIT may also depend on a change that was never written.
  */
 void hx_store_fail(struct hapax_op *ops, size_t count, enum hapax_status status);
+
+/* The same for a submit that went nowhere, which then completes. */
+void hx_store_fail_submit(
+	struct hapax_store *store, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion, enum hapax_status status);
 
 /*
  * End op as part of an all-or-nothing group that fails. If op would have succeeded, it becomes

@@ -161,15 +161,6 @@ void hapax_attempt_id(unsigned char ret_attempt_id[HAPAX_ATTEMPT_ID_SIZE])
 	hx_random_bytes(ret_attempt_id, HAPAX_ATTEMPT_ID_SIZE);
 }
 
-static int compare_place(const struct hapax_op *a, const struct hapax_op *b)
-{
-	int order = hx_bytes_compare(a->tenant, b->tenant);
-
-	if (order == 0)
-		order = hx_bytes_compare(a->group, b->group);
-	return order != 0 ? order : hx_bytes_compare(a->key, b->key);
-}
-
 /* Insertion sort: lists are short and mostly sorted, and nothing is allocated. */
 static void sort_by_key(struct hapax_op *ops, size_t count)
 {
@@ -177,7 +168,7 @@ static void sort_by_key(struct hapax_op *ops, size_t count)
 		struct hapax_op op = ops[i];
 		size_t at = i;
 
-		for (; at > 0 && compare_place(&ops[at - 1], &op) > 0; at--)
+		for (; at > 0 && hx_store_compare_names(&ops[at - 1], &op) > 0; at--)
 			ops[at] = ops[at - 1];
 		ops[at] = op;
 	}
@@ -357,6 +348,14 @@ void hx_store_fail(struct hapax_op *ops, size_t count, enum hapax_status status)
 		if (ops[i].private_scope != HX_SCOPE_REFUSED)
 			hx_store_refuse(&ops[i], status);
 	}
+}
+
+void hx_store_fail_submit(
+	struct hapax_store *store, struct hapax_op *ops, size_t count,
+	struct hapax_completion completion, enum hapax_status status)
+{
+	hx_store_fail(ops, count, status);
+	hapax_store_complete(store, ops, count, completion);
 }
 
 size_t hx_store_group_end(const struct hapax_op *ops, size_t count, size_t first)

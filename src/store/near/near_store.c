@@ -157,8 +157,7 @@ static void near_submit(
 	drop_changed(near, ops, count);
 	job = take_job(near);
 	if (job == NULL) {
-		hx_store_fail(ops, count, HAPAX_ERR_NO_MEMORY);
-		hapax_store_complete(store, ops, count, completion);
+		hx_store_fail_submit(store, ops, count, completion, HAPAX_ERR_NO_MEMORY);
 		return;
 	}
 	job->near = near;

@@ -10,7 +10,7 @@
 #include "record/transition.h"
 #include "store/core.h"
 #include "store/postgres/postgres_operation.h"
-#include "store/postgres/postgres_room.h"
+#include "store/room.h"
 
 /* Below zero in the outcome: a status, or this. */
 enum { OUTCOME_NO_ROOM = -20 };
@@ -100,11 +100,11 @@ static bool read_result(
 	if (own == NULL)
 		return false;
 	/* The operation's own result, unless it was too large. */
-	if (hx_postgres_result_of(own) != NULL) {
-		ret->headers = hx_postgres_result_of(own)->headers;
+	if (hx_postgres_op_result(own) != NULL) {
+		ret->headers = hx_postgres_op_result(own)->headers;
 		if (own->type == HAPAX_OP_LOAD ||
-		    ret->omitted_bytes == hx_postgres_result_of(own)->omitted_bytes)
-			ret->body = hx_postgres_result_of(own)->body;
+		    ret->omitted_bytes == hx_postgres_op_result(own)->omitted_bytes)
+			ret->body = hx_postgres_op_result(own)->body;
 	}
 	return true;
 }
@@ -156,7 +156,6 @@ bool hx_postgres_record_read(
 static void take_record(const PGresult *result, int row, struct hapax_op *op)
 {
 	struct hapax_record record;
-	enum hapax_status status;
 
 	if (op->record == NULL)
 		return;
@@ -167,16 +166,7 @@ static void take_record(const PGresult *result, int row, struct hapax_op *op)
 			hx_store_refuse(op, HAPAX_ERR_CORRUPT);
 		return;
 	}
-	record.tenant = op->tenant;
-	record.group = op->group;
-	record.key = op->key;
-	if (!hx_record_is_valid(&record)) {
-		hx_store_refuse(op, HAPAX_ERR_CORRUPT);
-		return;
-	}
-	status = hx_record_copy(&record, op->record, op->buf);
-	if (status != HAPAX_OK)
-		hx_store_refuse(op, status);
+	hx_room_fill(op, &record);
 }
 
 /* Can this be the answer? A malformed reply must not start a run or report a result as stored. */
@@ -211,9 +201,7 @@ static bool take_answer(const PGresult *result, int row, struct hapax_op *op)
 	    !is_answer(result, row, op, outcome, has_token))
 		return false;
 	if (outcome == OUTCOME_NO_ROOM) {
-		hx_store_refuse(
-			op,
-			op->private_state & ROOM_NO_MEMORY ? HAPAX_ERR_NO_MEMORY : HAPAX_ERR_LIMIT);
+		hx_store_refuse(op, hx_room_status(op));
 		return true;
 	}
 	if (outcome < 0) {
@@ -284,40 +272,9 @@ static bool packed_number(
 	return *ret_number >= min;
 }
 
-/* The record of a claim just made in the caller's transaction: it has no lease. */
-static enum hapax_status show_taken(struct hapax_op *op, int64_t now_ms)
-{
-	struct hapax_record record = {
-		.tenant = op->tenant,
-		.group = op->group,
-		.key = op->key,
-		.state = HAPAX_STATE_CLAIMED,
-		.origin = HAPAX_ORIGIN_CLAIM,
-		.on_lapse = op->on_lapse,
-		.attempt = 1,
-		.token = op->token,
-		.first_seen_ms = now_ms,
-		.changed_ms = now_ms,
-		.lease_ends_ms = now_ms,
-		.expires_ms = HAPAX_TIME_NEVER,
-		.ttl_ms = op->ttl_ms,
-		.owner = op->owner,
-	};
-
-	if (op->record == NULL)
-		return HAPAX_OK;
-	if (op->fingerprint != NULL) {
-		memcpy(record.fingerprint, op->fingerprint, HAPAX_FINGERPRINT_SIZE);
-		record.fingerprint_size = HAPAX_FINGERPRINT_SIZE;
-	}
-	memcpy(record.attempt_id, op->attempt_id, HAPAX_ATTEMPT_ID_SIZE);
-	return hx_record_copy(&record, op->record, op->buf);
-}
-
 static bool take_new(const PGresult *result, struct hapax_op *op)
 {
 	int64_t token, now_ms;
-	enum hapax_status status;
 
 	if (!packed_number(result, 2, 0, 1, &token) || token > (int64_t)HX_TOKEN_MAX ||
 	    !packed_number(result, 2, 1, INT64_MIN, &now_ms))
@@ -327,9 +284,8 @@ static bool take_new(const PGresult *result, struct hapax_op *op)
 	op->token = (uint64_t)token;
 	op->attempt = 1;
 	op->first_seen_ms = now_ms;
-	status = show_taken(op, now_ms);
-	if (status != HAPAX_OK)
-		hx_store_refuse(op, status);
+	/* In the caller's transaction it has no lease. */
+	hx_room_fill_made(op, now_ms, now_ms);
 	return true;
 }
 

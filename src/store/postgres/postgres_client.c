@@ -337,10 +337,8 @@ void hx_postgres_client_submit(
 		request.has_group |= (ops[i].flags & HAPAX_OP_LINKED) != 0;
 	}
 	status = enqueue(client, &request);
-	if (status == HAPAX_OK)
-		return;
-	hx_store_fail(ops, count, status);
-	hapax_store_complete(client->store, ops, count, completion);
+	if (status != HAPAX_OK)
+		hx_store_fail_submit(client->store, ops, count, completion, status);
 }
 
 enum hapax_status hx_postgres_client_call(

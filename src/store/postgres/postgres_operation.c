@@ -14,7 +14,7 @@
 #include "record/record.h"
 #include "store/core.h"
 #include "store/postgres/postgres_place.h"
-#include "store/postgres/postgres_room.h"
+#include "store/room.h"
 
 enum {
 	ARGUMENT_BYTES_MAX = 1 << 30,
@@ -29,12 +29,6 @@ enum {
 	TYPE_INT2_ARRAY = 1005,
 	TYPE_INT4_ARRAY = 1007,
 	TYPE_INT8_ARRAY = 1016,
-
-	/* Texts of a record without its result. */
-	PEOPLE_SIZE_MAX = HX_OWNER_SIZE_MAX + HX_ERROR_TEXT_SIZE_MAX,
-
-	/* Enough for most old values; the server asks for more. */
-	ROOM_FIRST = 4096,
 };
 
 /* Flags of type hapax_op in schema.sql. */
@@ -98,80 +92,13 @@ _Static_assert(
 
 /* ---------------------------------------------------------------- room */
 
-static size_t base_size(const struct hapax_op *op)
-{
-	return op->tenant.size + op->group.size + op->key.size;
-}
-
-static bool may_ask(const struct hapax_op *op)
-{
-	return op->type == HAPAX_OP_SET || op->type == HAPAX_OP_FORGET ||
-		op->type == HAPAX_OP_EXPIRE;
-}
-
-/* The size of the record that the operation hands out if it changes something. */
-static size_t room_wanted(const struct hapax_op *op)
-{
-	if (may_ask(op))
-		return ROOM_FIRST;
-	if (op->type == HAPAX_OP_LOAD)
-		return base_size(op) + PEOPLE_SIZE_MAX + op->load->result.headers.size +
-			op->load->result.body.size;
-	if (op->type == HAPAX_OP_COMPLETE && op->result != NULL)
-		return base_size(op) + op->result->headers.size + op->result->body.size;
-	return op->type == HAPAX_OP_LOOKUP ? 0 : base_size(op) + PEOPLE_SIZE_MAX;
-}
-
-enum hapax_status hx_postgres_op_reserve(struct hapax_op *op)
-{
-	size_t wanted;
-	enum hapax_status status;
-
-	if (op->record == NULL || (op->private_state & ROOM_IS_ALL))
-		return HAPAX_OK;
-	wanted = room_wanted(op);
-	if (op->private_state == 0 && op->buf->capacity < wanted) {
-		hx_buf_clear(op->buf);
-		if (wanted >= op->buf->size_max) {
-			wanted = op->buf->size_max;
-			op->private_state |= ROOM_IS_ALL;
-		}
-		status = hx_buf_reserve(op->buf, wanted);
-		if (status != HAPAX_OK) {
-			hx_store_refuse(op, status);
-			return status;
-		}
-	}
-	return HAPAX_OK;
-}
-
 bool hx_postgres_op_make_room(struct hapax_op *const *ops, size_t count, const char *detail)
 {
 	char *end = NULL;
 	unsigned long place = detail == NULL ? 0 : strtoul(detail, &end, 10);
 	unsigned long long size = end == NULL ? 0 : strtoull(end, NULL, 10);
-	struct hapax_op *op;
-	enum hapax_status status;
 
-	if (place < 1 || place > count || size == 0)
-		return false;
-	op = ops[place - 1];
-	if (op->record == NULL || (op->private_state & ROOM_IS_ALL))
-		return false;
-	hx_buf_clear(op->buf);
-	status = hx_buf_reserve(op->buf, size);
-	if (status != HAPAX_OK)
-		op->private_state |= ROOM_IS_ALL;
-	if (status == HAPAX_ERR_NO_MEMORY)
-		op->private_state |= ROOM_NO_MEMORY;
-	return true;
-}
-
-static int64_t room_of(const struct hapax_op *op)
-{
-	if (op->record == NULL)
-		return 0;
-	return (int64_t)(op->buf->capacity < op->buf->size_max ? op->buf->capacity : op->buf->size_max);
+	return place >= 1 && place <= count && size != 0 && hx_room_make(ops[place - 1], size);
 }
 
 /* ---------------------------------------------------------------- arguments */
@@ -187,15 +114,6 @@ void hx_postgres_arguments_done(struct hx_postgres_arguments *arguments)
 	hx_buf_done(&arguments->bytes);
 }
 
-static int compare_places(const struct hapax_op *a, const struct hapax_op *b)
-{
-	int order = hx_bytes_compare(a->tenant, b->tenant);
-
-	if (order == 0)
-		order = hx_bytes_compare(a->group, b->group);
-	return order != 0 ? order : hx_bytes_compare(a->key, b->key);
-}
-
 /* Insertion sort: stable, and most batches are small. */
 void hx_postgres_ops_sort(struct hapax_op **ops, size_t count)
 {
@@ -203,7 +121,7 @@ void hx_postgres_ops_sort(struct hapax_op **ops, size_t count)
 		struct hapax_op *op = ops[i];
 		size_t at = i;
 
-		for (; at > 0 && compare_places(ops[at - 1], op) > 0; at--)
+		for (; at > 0 && hx_store_compare_names(ops[at - 1], op) > 0; at--)
 			ops[at] = ops[at - 1];
 		ops[at] = op;
 	}
@@ -267,7 +185,7 @@ static int32_t flags_of(const struct hapax_op *op, const struct hx_postgres_rule
 	if (op->type == HAPAX_OP_SET && op->result != NULL &&
 	    op->result->body.size > rules->result_size_max)
 		flags |= FLAG_OVER;
-	if (op->private_state & ROOM_IS_ALL)
+	if (hx_room_is_all(op))
 		flags |= FLAG_ROOM_IS_ALL;
 	if (rules->is_listening)
 		flags |= FLAG_LISTENS;
@@ -277,7 +195,7 @@ static int32_t flags_of(const struct hapax_op *op, const struct hx_postgres_rule
 static struct value result_value(
 	const struct hapax_op *op, enum column column, const struct hx_postgres_rules *rules)
 {
-	const struct hapax_result *result = hx_postgres_result_of(op);
+	const struct hapax_result *result = hx_postgres_op_result(op);
 	bool is_over;
 
 	if (result == NULL)
@@ -328,7 +246,7 @@ static struct value value_of(
 	switch (column) {
 	case COLUMN_TYPE: return number(op->type);
 	case COLUMN_FLAGS: return number(flags_of(op, rules));
-	case COLUMN_ROOM: return number(room_of(op));
+	case COLUMN_ROOM: return number((int64_t)hx_room_size(op));
 	case COLUMN_TENANT: return (struct value){.bytes = op->tenant};
 	case COLUMN_GROUP: return (struct value){.bytes = op->group};
 	case COLUMN_KEY: return (struct value){.bytes = op->key};

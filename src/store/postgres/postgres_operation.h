@@ -5,9 +5,7 @@
  * Arguments and rows are binary. An argument is an array with one element for each operation. If
  * no operation has a value, the array is NULL.
  *
- * A record must fit the caller's buffer before anything is done, so room is reserved with the
- * arguments. If the size is unknown (the old value of a set), the server does nothing and asks
- * for more.
+ * Room for records (store/room.h) is reserved before the arguments are encoded.
  *
  * Threads: one at a time.
  */
@@ -55,11 +53,13 @@ struct hx_postgres_arguments {
 void hx_postgres_arguments_init(struct hx_postgres_arguments *arguments);
 void hx_postgres_arguments_done(struct hx_postgres_arguments *arguments);
 
-/*
- * Reserve room for the record of op in its buffer. LIMIT, NO_MEMORY: op has that status and must
- * not be sent.
- */
-enum hapax_status hx_postgres_op_reserve(struct hapax_op *op);
+/* The result that op carries; NULL: none. */
+static inline const struct hapax_result *hx_postgres_op_result(const struct hapax_op *op)
+{
+	if (op->type == HAPAX_OP_LOAD)
+		return &op->load->result;
+	return op->type == HAPAX_OP_COMPLETE || op->type == HAPAX_OP_SET ? op->result : NULL;
+}
 
 /* Sort by tenant, group and key. Stable. */
 void hx_postgres_ops_sort(struct hapax_op **ops, size_t count);

@@ -15,6 +15,7 @@
 #include "store/core.h"
 #include "store/postgres/postgres_client.h"
 #include "store/postgres/postgres_fault.h"
+#include "store/room.h"
 
 enum {
 	/* How often a transaction is resent. Each operation asks for room once. */
@@ -48,12 +49,6 @@ static bool is_undecided(const struct hapax_op *op)
 	return op->status == HAPAX_OK && op->outcome == HAPAX_OUTCOME_NONE;
 }
 
-static void fail_undecided(struct hapax_op *op, enum hapax_status status)
-{
-	if (is_undecided(op))
-		hx_store_refuse(op, status);
-}
-
 static void complete(struct hx_postgres_client *client, struct hx_postgres_request *request)
 {
 	struct hx_postgres_request done = *request;
@@ -73,7 +68,7 @@ void hx_postgres_request_fail(
 		request->call->status = status;
 	else
 		for (size_t i = 0; i < request->count; i++)
-			fail_undecided(&request->ops[i], status);
+			hx_store_fail_undecided(&request->ops[i], status);
 	complete(client, request);
 }
 
@@ -110,7 +105,7 @@ static struct hx_postgres_rules rules_of(const struct hx_postgres_pipeline *pipe
 static void fail_transaction(struct hx_postgres_pipeline *pipeline, enum hapax_status status)
 {
 	for (size_t i = 0; i < pipeline->count; i++)
-		fail_undecided(pipeline->ops[i], status);
+		hx_store_fail_undecided(pipeline->ops[i], status);
 	pipeline->is_split = false;
 }
 
@@ -121,7 +116,7 @@ static void reserve_rooms(struct hx_postgres_pipeline *pipeline)
 	size_t kept = 0;
 
 	for (size_t i = 0; i < pipeline->count; i++) {
-		enum hapax_status status = hx_postgres_op_reserve(pipeline->ops[i]);
+		enum hapax_status status = hx_room_reserve(pipeline->ops[i]);
 
 		if (status == HAPAX_OK)
 			pipeline->ops[kept++] = pipeline->ops[i];
@@ -163,7 +158,7 @@ static bool send_transaction(struct hx_postgres_pipeline *pipeline)
 		return true;
 	}
 	for (size_t i = 0; i < count; i++)
-		fail_undecided(ops[i], status);
+		hx_store_fail_undecided(ops[i], status);
 	return false;
 }
 
@@ -290,7 +285,7 @@ static void end_split_if_late(struct hx_postgres_pipeline *pipeline)
 	if (hx_reactor_now_ns(&pipeline->client->reactor) < pipeline->split_ends_ns)
 		return;
 	for (size_t i = pipeline->next + 1; i < pipeline->count; i++)
-		fail_undecided(pipeline->ops[i], HAPAX_ERR_UNAVAILABLE);
+		hx_store_fail_undecided(pipeline->ops[i], HAPAX_ERR_UNAVAILABLE);
 	pipeline->is_split = false;
 }
 
@@ -319,7 +314,7 @@ static void send_again(struct hx_postgres_pipeline *pipeline)
 static void answer_locked(struct hapax_op *op)
 {
 	if (op->type != HAPAX_OP_CLAIM && op->type != HAPAX_OP_CHECK) {
-		fail_undecided(op, HAPAX_ERR_UNAVAILABLE);
+		hx_store_fail_undecided(op, HAPAX_ERR_UNAVAILABLE);
 		return;
 	}
 	hx_store_refuse(op, HAPAX_OK);
@@ -354,7 +349,7 @@ static void answer_fault(
 		if (fault == HX_POSTGRES_FAULT_LOCKED && pipeline->kind == HX_POSTGRES_APART)
 			answer_locked(ops[i]);
 		else
-			fail_undecided(ops[i], hx_postgres_fault_status(fault));
+			hx_store_fail_undecided(ops[i], hx_postgres_fault_status(fault));
 	}
 	advance(pipeline);
 }
@@ -367,7 +362,7 @@ static void leave(struct hx_postgres_pipeline *pipeline, const PGresult *result)
 	for (struct hx_postgres_request *request = pipeline->requests; request != NULL;
 	     request = request->next) {
 		for (size_t i = 0; i < request->count; i++)
-			fail_undecided(&request->ops[i], HAPAX_ERR_UNAVAILABLE);
+			hx_store_fail_undecided(&request->ops[i], HAPAX_ERR_UNAVAILABLE);
 	}
 	(void)hx_postgres_result_error(result, "could not reach the store", &err);
 	hx_postgres_connection_fail(&pipeline->connection, &err);
@@ -381,7 +376,7 @@ static void take_answers(struct hx_postgres_pipeline *pipeline, const PGresult *
 	/* A committed but unreadable answer has an unknown outcome. */
 	if (!hx_postgres_answers_decode(result, ops, count)) {
 		for (size_t i = 0; i < count; i++)
-			fail_undecided(
+			hx_store_fail_undecided(
 				ops[i],
 				hx_postgres_ops_only_read(&ops[i], 1) ? HAPAX_ERR_UNAVAILABLE
 								      : HAPAX_ERR_UNCERTAIN);
@@ -435,12 +430,12 @@ void hx_postgres_pipeline_lose(struct hx_postgres_pipeline *pipeline)
 		pipeline->requests->call->status = status;
 	} else {
 		for (size_t i = 0; i < count; i++)
-			fail_undecided(ops[i], status);
+			hx_store_fail_undecided(ops[i], status);
 		/* Later operations must not overtake an uncertain one. */
 		for (struct hx_postgres_request *request = pipeline->requests; request != NULL;
 		     request = request->next)
 			for (size_t i = 0; i < request->count; i++)
-				fail_undecided(&request->ops[i], HAPAX_ERR_UNAVAILABLE);
+				hx_store_fail_undecided(&request->ops[i], HAPAX_ERR_UNAVAILABLE);
 	}
 	finish(pipeline);
 }

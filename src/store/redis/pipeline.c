@@ -19,6 +19,7 @@
 #include "store/core.h"
 #include "store/redis/cluster.h"
 #include "store/redis/redis_client.h"
+#include "store/room.h"
 
 enum {
 	/* Expected replies in flight: they fit the preallocated memory. */
@@ -65,12 +66,8 @@ static void fail_undecided(
 		request->call->status = status;
 		return;
 	}
-	for (size_t i = first; i < first + count; i++) {
-		struct hapax_op *op = &request->ops[i];
-
-		if (op->status == HAPAX_OK && op->outcome == HAPAX_OUTCOME_NONE)
-			hx_store_refuse(op, status);
-	}
+	for (size_t i = first; i < first + count; i++)
+		hx_store_fail_undecided(&request->ops[i], status);
 }
 
 void hx_redis_request_fail(struct hx_redis_request *request, enum hapax_status status)
@@ -321,7 +318,7 @@ static void join_batch(
 	    (batch->ops[0]->type != op->type || batch->count == HX_REDIS_BATCH_OPS_MAX ||
 	     batch->size + size > BATCH_SIZE_MAX || link->client->cluster != NULL))
 		send_batch(link);
-	if (hx_redis_op_reserve(op) == HAPAX_OK) {
+	if (hx_room_reserve(op) == HAPAX_OK) {
 		*unit_at(link, link->unit_count++) = (struct hx_redis_unit){
 			.request = request,
 			.first = request->sent,

@@ -13,7 +13,7 @@
 #include "record/record.h"
 #include "record/transition.h"
 #include "store/core.h"
-#include "store/redis/redis_room.h"
+#include "store/room.h"
 #include "wire/resp/resp_reply.h"
 
 static const struct {
@@ -216,7 +216,6 @@ static bool take_record(struct hapax_bytes *rest, struct hapax_op *op)
 	struct hapax_record record;
 	struct hx_resp_value value;
 	bool is_present;
-	enum hapax_status status;
 
 	if (op->record == NULL) {
 		if (!hx_resp_next(rest, &value))
@@ -231,16 +230,7 @@ static bool take_record(struct hapax_bytes *rest, struct hapax_op *op)
 			memset(op->record, 0, sizeof(*op->record));
 		return true;
 	}
-	record.tenant = op->tenant;
-	record.group = op->group;
-	record.key = op->key;
-	if (!hx_record_is_valid(&record)) {
-		hx_store_refuse(op, HAPAX_ERR_CORRUPT);
-		return true;
-	}
-	status = hx_record_copy(&record, op->record, op->buf);
-	if (status != HAPAX_OK)
-		hx_store_refuse(op, status);
+	hx_room_fill(op, &record);
 	return true;
 }
 
@@ -264,8 +254,7 @@ static bool take_numbers(struct hapax_bytes *rest, struct hapax_op *op)
 static bool set_outcome(struct hapax_op *op, struct hapax_bytes word)
 {
 	if (text_is(word, "no_room")) {
-		op->status =
-			op->private_state & ROOM_NO_MEMORY ? HAPAX_ERR_NO_MEMORY : HAPAX_ERR_LIMIT;
+		op->status = hx_room_status(op);
 		op->outcome = HAPAX_OUTCOME_NONE;
 		return true;
 	}
@@ -296,17 +285,9 @@ static bool take_answer(struct hapax_bytes *rest, struct hapax_op *op)
 static enum hx_redis_verdict take_room(struct hapax_bytes *rest, struct hapax_op *op)
 {
 	int64_t size = 0;
-	enum hapax_status status;
 
-	if (!next_integer(rest, &size) || size < 0 || op->record == NULL ||
-	    (op->private_state & ROOM_IS_ALL))
+	if (!next_integer(rest, &size) || size < 0 || !hx_room_make(op, (size_t)size))
 		return HX_REDIS_BROKEN;
-	hx_buf_clear(op->buf);
-	status = hx_buf_reserve(op->buf, (size_t)size);
-	if (status != HAPAX_OK)
-		op->private_state |= ROOM_IS_ALL;
-	if (status == HAPAX_ERR_NO_MEMORY)
-		op->private_state |= ROOM_NO_MEMORY;
 	return HX_REDIS_AGAIN;
 }
 
@@ -325,52 +306,12 @@ static enum hx_redis_verdict take_group_room(
 	return HX_REDIS_BROKEN;
 }
 
-static void fail_all(struct hapax_op *ops, size_t count, enum hapax_status status)
-{
-	for (size_t i = 0; i < count; i++) {
-		if (ops[i].status == HAPAX_OK && ops[i].outcome == HAPAX_OUTCOME_NONE)
-			hx_store_refuse(&ops[i], status);
-	}
-}
-
 /* ---------------------------------------------------------------- short replies */
-
-/* The record that a claim or check made: all but its token and time comes from the caller. */
-static void made_record(const struct hapax_op *op, int64_t now_ms, struct hapax_record *ret)
-{
-	bool is_claim = op->type == HAPAX_OP_CLAIM;
-
-	*ret = (struct hapax_record){
-		.state = is_claim ? HAPAX_STATE_CLAIMED : HAPAX_STATE_DONE,
-		.origin = is_claim ? HAPAX_ORIGIN_CLAIM : HAPAX_ORIGIN_CHECK,
-		.attempt = 1,
-		.token = op->token,
-		.first_seen_ms = now_ms,
-		.changed_ms = now_ms,
-		.lease_ends_ms = is_claim ? now_ms + op->lease_ms : 0,
-		.expires_ms = op->expires_ms,
-		.ttl_ms = op->ttl_ms,
-		.tenant = op->tenant,
-		.group = op->group,
-		.key = op->key,
-	};
-	if (op->fingerprint != NULL) {
-		ret->fingerprint_size = HAPAX_FINGERPRINT_SIZE;
-		memcpy(ret->fingerprint, op->fingerprint, HAPAX_FINGERPRINT_SIZE);
-	}
-	if (is_claim) {
-		ret->on_lapse = op->on_lapse;
-		ret->owner = op->owner;
-		memcpy(ret->attempt_id, op->attempt_id, HAPAX_ATTEMPT_ID_SIZE);
-	}
-}
 
 /* A token: there was no record, now there is one. */
 static bool take_token(int64_t token, int64_t now_ms, struct hapax_op *op)
 {
 	bool is_claim = op->type == HAPAX_OP_CLAIM;
-	struct hapax_record record;
-	enum hapax_status status;
 
 	if ((!is_claim && op->type != HAPAX_OP_CHECK) || token < 1 || token > (int64_t)HX_TOKEN_MAX)
 		return false;
@@ -382,12 +323,7 @@ static bool take_token(int64_t token, int64_t now_ms, struct hapax_op *op)
 	op->expires_ms = is_claim || op->ttl_ms == HAPAX_TTL_FOREVER ? HAPAX_TIME_NEVER
 								     : now_ms + op->ttl_ms;
 	op->lease_left_ms = is_claim ? op->lease_ms : 0;
-	if (op->record == NULL)
-		return true;
-	made_record(op, now_ms, &record);
-	status = hx_record_copy(&record, op->record, op->buf);
-	if (status != HAPAX_OK)
-		hx_store_refuse(op, status);
+	hx_room_fill_made(op, now_ms, is_claim ? now_ms + op->lease_ms : 0);
 	return true;
 }
 
@@ -517,7 +453,8 @@ enum hx_redis_verdict hx_redis_group_decode(
 	if (value.type == HX_RESP_ERROR || value.type == HX_RESP_BULK_ERROR) {
 		enum hapax_status status = hx_redis_error_status(&value, &is_gone);
 
-		fail_all(ops, count, status);
+		for (size_t i = 0; i < count; i++)
+			hx_store_fail_undecided(&ops[i], status);
 		return is_gone ? HX_REDIS_MOVED_ON : HX_REDIS_DECIDED;
 	}
 	if (value.type != HX_RESP_ARRAY || value.integer < 1 || !hx_resp_next(&rest, &value))

@@ -354,10 +354,8 @@ void hx_redis_client_submit(
 	};
 	enum hapax_status status = enqueue(client, &request);
 
-	if (status == HAPAX_OK)
-		return;
-	hx_store_fail(ops, count, status);
-	hapax_store_complete(client->store, ops, count, completion);
+	if (status != HAPAX_OK)
+		hx_store_fail_submit(client->store, ops, count, completion, status);
 }
 
 void hx_redis_client_call_begin(

@@ -15,7 +15,7 @@
 #include "record/record.h"
 #include "store/core.h"
 #include "store/redis/redis_member.h"
-#include "store/redis/redis_room.h"
+#include "store/room.h"
 #include "wire/resp/resp_reply.h"
 
 enum {
@@ -26,12 +26,6 @@ enum {
 
 	/* Size of a usual operation without its texts. */
 	OP_SIZE = 512,
-
-	/* Texts of a record without its result. */
-	PEOPLE_SIZE_MAX = HX_OWNER_SIZE_MAX + HX_ERROR_TEXT_SIZE_MAX,
-
-	/* Enough for most old values; the script asks for more. */
-	ROOM_FIRST = 4096,
 
 	/* Numbers, names and lengths of an answer, with and without its record. */
 	ANSWER_SIZE = 256,
@@ -50,22 +44,10 @@ size_t hx_redis_group_count(const struct hapax_op *ops, size_t count)
 	return left;
 }
 
-static size_t base_size(const struct hapax_op *op)
-{
-	return op->tenant.size + op->group.size + op->key.size;
-}
-
-static bool may_ask(const struct hapax_op *op)
-{
-	return op->record != NULL &&
-		(op->type == HAPAX_OP_SET || op->type == HAPAX_OP_FORGET ||
-		 op->type == HAPAX_OP_EXPIRE);
-}
-
 bool hx_redis_group_may_ask(const struct hapax_op *ops, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		if (ops[i].status == HAPAX_OK && may_ask(&ops[i]))
+		if (ops[i].status == HAPAX_OK && hx_room_may_grow(&ops[i]))
 			return true;
 	}
 	return false;
@@ -91,19 +73,6 @@ static size_t result_size(const struct hapax_op *op)
 	return op->result == NULL ? 0 : op->result->headers.size + op->result->body.size;
 }
 
-/* The size of the record that the operation hands out if it changes something. */
-static size_t room_wanted(const struct hapax_op *op)
-{
-	if (may_ask(op))
-		return ROOM_FIRST;
-	if (op->type == HAPAX_OP_COMPLETE)
-		return base_size(op) + result_size(op);
-	if (op->type == HAPAX_OP_LOAD)
-		return base_size(op) + PEOPLE_SIZE_MAX + op->load->result.headers.size +
-			op->load->result.body.size;
-	return op->type == HAPAX_OP_LOOKUP ? 0 : base_size(op) + PEOPLE_SIZE_MAX;
-}
-
 size_t hx_redis_group_reply_size_max(const struct hapax_op *ops, size_t count)
 {
 	size_t size = ERROR_SIZE_MAX;
@@ -111,7 +80,7 @@ size_t hx_redis_group_reply_size_max(const struct hapax_op *ops, size_t count)
 	for (size_t i = 0; i < count; i++) {
 		size += ANSWER_SIZE;
 		if (ops[i].record != NULL)
-			size += RECORD_SIZE + PEOPLE_SIZE_MAX + HX_RESULT_HEADERS_SIZE_MAX +
+			size += RECORD_SIZE + HX_ROOM_PEOPLE_MAX + HX_RESULT_HEADERS_SIZE_MAX +
 				HX_RESULT_SIZE_LIMIT;
 	}
 	return size;
@@ -123,34 +92,8 @@ size_t hx_redis_group_reply_size(const struct hapax_op *ops, size_t count)
 
 	for (size_t i = 0; i < count; i++)
 		size += ops[i].record == NULL ? (size_t)ANSWER_SIZE
-					      : (size_t)ANSWER_SIZE + RECORD_SIZE + ROOM_FIRST;
+					      : (size_t)ANSWER_SIZE + RECORD_SIZE + HX_ROOM_FIRST;
 	return size;
-}
-
-/*
- * Reserve room for the record. If the buffer cannot hold it, the script decides with the room
- * there is.
- */
-static enum hapax_status reserve_room(struct hapax_op *op, size_t wanted)
-{
-	if (op->record == NULL || (op->private_state & ROOM_IS_ALL))
-		return HAPAX_OK;
-	hx_buf_clear(op->buf);
-	if (wanted >= op->buf->size_max) {
-		wanted = op->buf->size_max;
-		op->private_state |= ROOM_IS_ALL;
-	}
-	return hx_buf_reserve(op->buf, wanted);
-}
-
-/* The room for the record's texts. */
-static size_t room_of(const struct hapax_op *op)
-{
-	size_t room = op->record == NULL ? 0 : op->buf->capacity;
-
-	if ((op->private_state & ROOM_IS_ALL) && room > op->buf->size_max)
-		room = op->buf->size_max;
-	return room;
 }
 
 static char *letters(const struct hapax_op *op, uint64_t result_size_max, char *at)
@@ -164,7 +107,7 @@ static char *letters(const struct hapax_op *op, uint64_t result_size_max, char *
 
 	if (op->record != NULL)
 		*at++ = 'w';
-	if (op->private_state & ROOM_IS_ALL)
+	if (hx_room_is_all(op))
 		*at++ = 'l';
 	if ((op->type == HAPAX_OP_CLAIM && op->on_lapse == HAPAX_ON_LAPSE_PARK) ||
 	    (op->type == HAPAX_OP_LOAD && op->load->on_lapse == HAPAX_ON_LAPSE_PARK))
@@ -311,9 +254,9 @@ static enum hapax_status put_op(
 	if (status == HAPAX_OK)
 		status = hx_resp_put_bulk(buf, hx_bytes(flags, (size_t)(end - flags)));
 	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk_integer(buf, (int64_t)room_of(op));
+		status = hx_resp_put_bulk_integer(buf, (int64_t)hx_room_size(op));
 	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk_integer(buf, (int64_t)base_size(op));
+		status = hx_resp_put_bulk_integer(buf, (int64_t)hx_room_name_size(op));
 	if (status == HAPAX_OK)
 		status = arguments.lease_ms == 0
 			? hx_resp_put_text(buf, "")
@@ -375,7 +318,8 @@ static enum hapax_status put_flags(
 	int size = 0;
 
 	if (op->record != NULL)
-		size = snprintf(text, sizeof(text), "%zu %zu", room_of(op), base_size(op));
+		size = snprintf(
+			text, sizeof(text), "%zu %zu", hx_room_size(op), hx_room_name_size(op));
 	return status == HAPAX_OK ? hx_resp_put_bulk(buf, hx_bytes(text, (size_t)size)) : status;
 }
 
@@ -421,16 +365,7 @@ bool hx_redis_op_is_usual(const struct hapax_op *op)
 
 size_t hx_redis_op_size(const struct hapax_op *op)
 {
-	return OP_SIZE + base_size(op) + op->owner.size + result_size(op);
-}
-
-enum hapax_status hx_redis_op_reserve(struct hapax_op *op)
-{
-	enum hapax_status status = reserve_room(op, room_wanted(op));
-
-	if (status != HAPAX_OK)
-		hx_store_refuse(op, status);
-	return status;
+	return OP_SIZE + hx_room_name_size(op) + op->owner.size + result_size(op);
 }
 
 static void set_prefix(struct hx_redis_encoder *encoder, unsigned partition)
@@ -512,7 +447,7 @@ enum hapax_status hx_redis_group_encode(
 		enum hapax_status room = HAPAX_OK;
 
 		if (ops[i].status == HAPAX_OK)
-			room = hx_redis_op_reserve(&ops[i]);
+			room = hx_room_reserve(&ops[i]);
 		if (room != HAPAX_OK)
 			status = room;
 	}

@@ -51,9 +51,6 @@ bool hx_redis_op_is_usual(const struct hapax_op *op);
 /* The approximate size that it adds to a command. */
 size_t hx_redis_op_size(const struct hapax_op *op);
 
-/* Reserve room for its record. LIMIT, NO_MEMORY: it has that status. */
-enum hapax_status hx_redis_op_reserve(struct hapax_op *op);
-
 /*
  * Append the command of usual operations of one type and partition, with reserved room.
  * NO_MEMORY: buf is unchanged.

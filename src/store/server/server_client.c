@@ -433,10 +433,8 @@ void hx_server_client_submit(
 		.ops = ops, .count = count, .completion = completion};
 	enum hapax_status status = hx_request_queue_push(&client->queue, &request);
 
-	if (status == HAPAX_OK)
-		return;
-	hx_store_fail(ops, count, status);
-	hapax_store_complete(client->store, ops, count, completion);
+	if (status != HAPAX_OK)
+		hx_store_fail_submit(client->store, ops, count, completion, status);
 }
 
 enum hapax_status hx_server_client_call(

@@ -150,10 +150,8 @@ static void sqlite_submit(
 
 	hx_sqlite_ops_begin(ops, count);
 	status = hx_request_queue_push(&store->queue, &request);
-	if (status == HAPAX_OK)
-		return;
-	hx_store_fail(ops, count, status);
-	hapax_store_complete(base, ops, count, completion);
+	if (status != HAPAX_OK)
+		hx_store_fail_submit(base, ops, count, completion, status);
 }
 
 /* Lock the second connection, opening it on first use. On failure it is not locked. */

@@ -173,13 +173,8 @@ static void refuse_group(struct job *job, size_t index)
 
 static int compare_keys(const void *one, const void *other)
 {
-	const struct hapax_op *a = ((const struct absent *)one)->lookup;
-	const struct hapax_op *b = ((const struct absent *)other)->lookup;
-	int order = compare(&a->key, &b->key);
-
-	if (order == 0)
-		order = compare(&a->tenant, &b->tenant);
-	return order != 0 ? order : compare(&a->group, &b->group);
+	return hx_store_compare_names(
+		((const struct absent *)one)->lookup, ((const struct absent *)other)->lookup);
 }
 
 /* Several plain sets of one absent key in a batch make one record. */
@@ -253,8 +248,7 @@ static void limit_submit(
 	/* More tenants may be named meanwhile, so reserve room for all. */
 	job = new_job(count);
 	if (job == NULL) {
-		hx_store_fail(ops, count, HAPAX_ERR_NO_MEMORY);
-		hapax_store_complete(store, ops, count, completion);
+		hx_store_fail_submit(store, ops, count, completion, HAPAX_ERR_NO_MEMORY);
 		return;
 	}
 	job->limit = limit;

@@ -26,6 +26,7 @@
 #include "store/postgres/postgres_operation.h"
 #include "store/postgres/postgres_store.h"
 #include "store/postgres/postgres_walk.h"
+#include "store/room.h"
 
 static const struct hapax_store_ops join_ops;
 
@@ -74,10 +75,8 @@ static struct joined_store *downcast(struct hapax_store *store)
 
 static void fail_all(struct hapax_op *const *ops, size_t count, enum hapax_status status)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (ops[i]->status == HAPAX_OK && ops[i]->outcome == HAPAX_OUTCOME_NONE)
-			hx_store_refuse(ops[i], status);
-	}
+	for (size_t i = 0; i < count; i++)
+		hx_store_fail_undecided(ops[i], status);
 }
 
 static struct hx_postgres_rules rules_of(const struct joined_store *store)
@@ -360,7 +359,7 @@ static size_t run_segment(
 		ops[i].private_state = 0;
 		if (ops[i].status != HAPAX_OK)
 			continue;
-		status = hx_postgres_op_reserve(&ops[i]);
+		status = hx_room_reserve(&ops[i]);
 		if (status == HAPAX_OK)
 			store->ops[store->count++] = &ops[i];
 		else
