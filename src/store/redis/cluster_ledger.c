@@ -17,21 +17,20 @@ static enum hapax_status ask_meta(
 {
 	char name[HX_REDIS_PARTITION_PREFIX_SIZE + 8];
 	size_t size = hx_redis_partition_prefix(client->place, 0, name);
+	struct hx_resp_words request;
 	struct hapax_buf text;
 	struct hapax_bytes rest;
 	enum hapax_status status;
 
 	memcpy(name + size, ":meta", 6);
 	hx_buf_init(&text, 1024);
-	status = hx_resp_put_array(&text, value == NULL ? 3 : 4);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(&text, command);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(&text, name);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(&text, field);
-	if (status == HAPAX_OK && value != NULL)
-		status = hx_resp_put_text(&text, value);
+	hx_resp_words_begin(&request, &text, value == NULL ? 3 : 4);
+	hx_resp_word_text(&request, command);
+	hx_resp_word_text(&request, name);
+	hx_resp_word_text(&request, field);
+	if (value != NULL)
+		hx_resp_word_text(&request, value);
+	status = request.status;
 	if (status != HAPAX_OK)
 		(void)hx_error_set(err, status, 0, "not enough memory to open a store");
 	else

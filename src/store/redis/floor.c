@@ -101,24 +101,21 @@ static void on_raised(struct hx_redis_call *call, void *context)
 static enum hapax_status make_commands(struct hx_redis_floor *floor, size_t *ends)
 {
 	struct hx_redis_client *client = floor->client;
-	enum hapax_status status = HAPAX_OK;
+	struct hx_resp_words command = {.status = HAPAX_OK};
 
 	hx_buf_clear(&floor->command);
-	for (unsigned i = 0; i < HX_REDIS_PARTITIONS && status == HAPAX_OK; i++) {
+	for (unsigned i = 0; i < HX_REDIS_PARTITIONS && command.status == HAPAX_OK; i++) {
 		char text[HX_REDIS_PARTITION_PREFIX_SIZE];
 		struct hapax_bytes prefix = {text, 0};
 
 		prefix.size = hx_redis_partition_prefix(client->place, i, text);
-		status = hx_redis_script_begin(
-			&floor->command, &client->scripts, HX_REDIS_RAISE, prefix, 0, 1);
-		if (status == HAPAX_OK)
-			status = hx_redis_script_arguments(
-				&floor->command, prefix, hx_redis_client_now_ms(client));
-		if (status == HAPAX_OK)
-			status = hx_resp_put_bulk_integer(&floor->command, (int64_t)floor->target);
+		hx_redis_script_begin(
+			&command, &floor->command, &client->scripts, HX_REDIS_RAISE, prefix, 0, 1);
+		hx_redis_script_arguments(&command, prefix, hx_redis_client_now_ms(client));
+		hx_resp_word_integer(&command, (int64_t)floor->target);
 		ends[i] = floor->command.size;
 	}
-	return status;
+	return command.status;
 }
 
 /* Raise to the largest token of the held requests. */

@@ -130,48 +130,45 @@ static char *letters(const struct hapax_op *op, uint64_t result_size_max, char *
 	return at;
 }
 
-static enum hapax_status put_hex(struct hapax_buf *buf, const unsigned char *data, size_t size)
+static void put_hex(struct hx_resp_words *command, const unsigned char *data, size_t size)
 {
 	char text[2 * HAPAX_FINGERPRINT_SIZE];
 
 	if (data == NULL)
-		return hx_resp_put_text(buf, "");
-	hx_hex_encode(data, size, text);
-	return hx_resp_put_bulk(buf, hx_bytes(text, 2 * size));
+		size = 0;
+	else
+		hx_hex_encode(data, size, text);
+	hx_resp_word(command, hx_bytes(text, 2 * size));
 }
 
-/* A duration; empty means forever. */
-static enum hapax_status put_span(struct hapax_buf *buf, int64_t span_ms)
+/* A number; empty if it is the one that goes without saying. */
+static void put_unless(struct hx_resp_words *command, int64_t number, int64_t usual)
 {
-	return span_ms == HAPAX_TTL_FOREVER ? hx_resp_put_text(buf, "")
-					    : hx_resp_put_bulk_integer(buf, span_ms);
+	if (number == usual)
+		hx_resp_word_text(command, "");
+	else
+		hx_resp_word_integer(command, number);
 }
 
-static enum hapax_status put_result(
-	struct hapax_buf *buf, const struct hapax_result *result, uint64_t result_size_max)
+static void put_result(
+	struct hx_resp_words *command, const struct hapax_result *result, uint64_t result_size_max)
 {
 	struct hapax_bytes body = body_to_store(result, result_size_max);
 	uint64_t omitted =
 		body.size == result->body.size ? result->omitted_bytes : result->body.size;
-	enum hapax_status status = hx_resp_put_text(
-		buf, result->kind == HAPAX_RESULT_NONE ? "" : hapax_result_kind_name(result->kind));
 
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(
-			buf,
-			result->result_class == HAPAX_RESULT_OK
-				? ""
-				: hapax_result_class_name(result->result_class));
-	if (status == HAPAX_OK)
-		status = result->status == 0 ? hx_resp_put_text(buf, "")
-					     : hx_resp_put_bulk_integer(buf, result->status);
-	if (status == HAPAX_OK)
-		status = omitted == 0 || omitted > INT64_MAX
-			? hx_resp_put_text(buf, "")
-			: hx_resp_put_bulk_integer(buf, (int64_t)omitted);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk(buf, result->headers);
-	return status == HAPAX_OK ? hx_resp_put_bulk(buf, body) : status;
+	hx_resp_word_text(
+		command,
+		result->kind == HAPAX_RESULT_NONE ? "" : hapax_result_kind_name(result->kind));
+	hx_resp_word_text(
+		command,
+		result->result_class == HAPAX_RESULT_OK
+			? ""
+			: hapax_result_class_name(result->result_class));
+	put_unless(command, result->status, 0);
+	put_unless(command, omitted > INT64_MAX ? 0 : (int64_t)omitted, 0);
+	hx_resp_word(command, result->headers);
+	hx_resp_word(command, body);
 }
 
 /* The arguments of an operation beside its type, flags and room. */
@@ -239,49 +236,35 @@ static void gather_load(const struct hapax_record *record, struct arguments *out
 	out->expected = hx_bytes(out->head, (size_t)size);
 }
 
-static enum hapax_status put_op(
-	const struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *op)
+static void put_op(
+	const struct hx_redis_encoder *encoder, struct hx_resp_words *command,
+	const struct hapax_op *op)
 {
 	struct arguments arguments;
 	char flags[16];
 	char *end = letters(op, encoder->options->result_size_max, flags);
-	enum hapax_status status = hx_resp_put_text(buf, hapax_op_type_name(op->type));
 
 	if (op->type == HAPAX_OP_LOAD)
 		gather_load(op->load, &arguments);
 	else
 		gather(op, &arguments);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk(buf, hx_bytes(flags, (size_t)(end - flags)));
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk_integer(buf, (int64_t)hx_room_size(op));
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk_integer(buf, (int64_t)hx_room_name_size(op));
-	if (status == HAPAX_OK)
-		status = arguments.lease_ms == 0
-			? hx_resp_put_text(buf, "")
-			: hx_resp_put_bulk_integer(buf, arguments.lease_ms);
-	if (status == HAPAX_OK)
-		status = put_span(buf, arguments.ttl_ms);
-	if (status == HAPAX_OK)
-		status = put_hex(buf, arguments.fingerprint, arguments.fingerprint_size);
-	if (status == HAPAX_OK)
-		status = put_hex(buf, arguments.attempt_id, HAPAX_ATTEMPT_ID_SIZE);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk(buf, arguments.owner);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk(buf, arguments.error);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk_integer(buf, (int64_t)arguments.token);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk(buf, arguments.expected);
-	if (status != HAPAX_OK)
-		return status;
-	return put_result(buf, arguments.result, encoder->options->result_size_max);
+	hx_resp_word_text(command, hapax_op_type_name(op->type));
+	hx_resp_word(command, hx_bytes(flags, (size_t)(end - flags)));
+	hx_resp_word_integer(command, (int64_t)hx_room_size(op));
+	hx_resp_word_integer(command, (int64_t)hx_room_name_size(op));
+	put_unless(command, arguments.lease_ms, 0);
+	put_unless(command, arguments.ttl_ms, HAPAX_TTL_FOREVER);
+	put_hex(command, arguments.fingerprint, arguments.fingerprint_size);
+	put_hex(command, arguments.attempt_id, HAPAX_ATTEMPT_ID_SIZE);
+	hx_resp_word(command, arguments.owner);
+	hx_resp_word(command, arguments.error);
+	hx_resp_word_integer(command, (int64_t)arguments.token);
+	hx_resp_word(command, arguments.expected);
+	put_result(command, arguments.result, encoder->options->result_size_max);
 }
 
-static enum hapax_status put_name(
-	struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *op)
+static void put_name(
+	struct hx_redis_encoder *encoder, struct hx_resp_words *command, const struct hapax_op *op)
 {
 	struct hapax_buf *member = &encoder->member;
 	enum hapax_status status;
@@ -292,68 +275,63 @@ static enum hapax_status put_name(
 		status = hx_buf_append_byte(member, ':');
 	if (status == HAPAX_OK)
 		status = hx_redis_member_append(member, op->tenant, op->group, op->key);
-	return status == HAPAX_OK ? hx_resp_put_bulk(buf, hx_bytes(member->data, member->size))
-				  : status;
+	if (status != HAPAX_OK)
+		command->status = status;
+	hx_resp_word(command, hx_bytes(member->data, member->size));
 }
 
 /* "keys_max bytes_max parked_max" */
-static enum hapax_status put_limits(
-	struct hapax_buf *buf, const struct hapax_store_options *options)
+static void put_limits(struct hx_resp_words *command, const struct hapax_store_options *options)
 {
 	char text[3 * HX_RESP_NUMBER_SIZE_MAX + 4];
 	int size = snprintf(
 		text, sizeof(text), "%llu %llu %llu", (unsigned long long)options->keys_max,
 		(unsigned long long)options->bytes_max, (unsigned long long)options->parked_max);
 
-	return hx_resp_put_bulk(buf, hx_bytes(text, (size_t)size));
+	hx_resp_word(command, hx_bytes(text, (size_t)size));
 }
 
 /* The flags and "room base", or nothing if no record is wanted. */
-static enum hapax_status put_flags(
-	const struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *op)
+static void put_flags(
+	const struct hx_redis_encoder *encoder, struct hx_resp_words *command,
+	const struct hapax_op *op)
 {
 	char text[2 * HX_RESP_NUMBER_SIZE_MAX + 4];
 	char *end = letters(op, encoder->options->result_size_max, text);
-	enum hapax_status status = hx_resp_put_bulk(buf, hx_bytes(text, (size_t)(end - text)));
 	int size = 0;
 
+	hx_resp_word(command, hx_bytes(text, (size_t)(end - text)));
 	if (op->record != NULL)
 		size = snprintf(
 			text, sizeof(text), "%zu %zu", hx_room_size(op), hx_room_name_size(op));
-	return status == HAPAX_OK ? hx_resp_put_bulk(buf, hx_bytes(text, (size_t)size)) : status;
+	hx_resp_word(command, hx_bytes(text, (size_t)size));
 }
 
 /* In the format of claim.lua. */
-static enum hapax_status put_claim(
-	const struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *op)
+static void put_claim(
+	const struct hx_redis_encoder *encoder, struct hx_resp_words *command,
+	const struct hapax_op *op)
 {
 	struct arguments arguments;
-	enum hapax_status status = put_flags(encoder, buf, op);
 
 	gather(op, &arguments);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk_integer(buf, arguments.lease_ms);
-	if (status == HAPAX_OK)
-		status = put_span(buf, arguments.ttl_ms);
-	if (status == HAPAX_OK)
-		status = put_hex(buf, arguments.fingerprint, arguments.fingerprint_size);
-	if (status == HAPAX_OK)
-		status = put_hex(buf, arguments.attempt_id, HAPAX_ATTEMPT_ID_SIZE);
-	return status == HAPAX_OK ? hx_resp_put_bulk(buf, arguments.owner) : status;
+	put_flags(encoder, command, op);
+	hx_resp_word_integer(command, arguments.lease_ms);
+	put_unless(command, arguments.ttl_ms, HAPAX_TTL_FOREVER);
+	put_hex(command, arguments.fingerprint, arguments.fingerprint_size);
+	put_hex(command, arguments.attempt_id, HAPAX_ATTEMPT_ID_SIZE);
+	hx_resp_word(command, arguments.owner);
 }
 
 /* In the format of complete.lua. */
-static enum hapax_status put_complete(
-	const struct hx_redis_encoder *encoder, struct hapax_buf *buf, const struct hapax_op *op)
+static void put_complete(
+	const struct hx_redis_encoder *encoder, struct hx_resp_words *command,
+	const struct hapax_op *op)
 {
-	enum hapax_status status = put_flags(encoder, buf, op);
-
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk_integer(buf, (int64_t)op->token);
-	if (status != HAPAX_OK)
-		return status;
-	return put_result(
-		buf, op->result == NULL ? &no_result : op->result,
+	put_flags(encoder, command, op);
+	hx_resp_word_integer(command, (int64_t)op->token);
+	put_result(
+		command, op->result == NULL ? &no_result : op->result,
 		encoder->options->result_size_max);
 }
 
@@ -382,26 +360,26 @@ enum hapax_status hx_redis_usual_encode(
 	bool is_complete = ops[0]->type == HAPAX_OP_COMPLETE;
 	size_t stride = is_complete ? COMPLETE_ARGUMENTS : CLAIM_ARGUMENTS;
 	size_t before = buf->size;
-	enum hapax_status status;
+	struct hx_resp_words command;
 
 	set_prefix(encoder, partition);
-	status = hx_redis_script_begin(
-		buf, encoder->scripts, is_complete ? HX_REDIS_COMPLETE : HX_REDIS_CLAIM,
+	hx_redis_script_begin(
+		&command, buf, encoder->scripts, is_complete ? HX_REDIS_COMPLETE : HX_REDIS_CLAIM,
 		encoder->prefix, count, 2 + count * stride);
-	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
-		status = put_name(encoder, buf, ops[i]);
-	if (status == HAPAX_OK)
-		status = hx_redis_script_arguments(buf, encoder->prefix, now_ms);
-	if (status == HAPAX_OK)
-		status = put_limits(buf, encoder->options);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(buf, hapax_op_type_name(ops[0]->type));
-	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
-		status = is_complete ? put_complete(encoder, buf, ops[i])
-				     : put_claim(encoder, buf, ops[i]);
-	if (status != HAPAX_OK)
+	for (size_t i = 0; i < count; i++)
+		put_name(encoder, &command, ops[i]);
+	hx_redis_script_arguments(&command, encoder->prefix, now_ms);
+	put_limits(&command, encoder->options);
+	hx_resp_word_text(&command, hapax_op_type_name(ops[0]->type));
+	for (size_t i = 0; i < count; i++) {
+		if (is_complete)
+			put_complete(encoder, &command, ops[i]);
+		else
+			put_claim(encoder, &command, ops[i]);
+	}
+	if (command.status != HAPAX_OK)
 		buf->size = before;
-	return status;
+	return command.status;
 }
 
 static enum hapax_status put_group(
@@ -410,29 +388,25 @@ static enum hapax_status put_group(
 {
 	const struct hapax_store_options *options = encoder->options;
 	size_t left = hx_redis_group_count(ops, count);
-	enum hapax_status status = hx_redis_script_begin(
-		buf, encoder->scripts, HX_REDIS_OPERATE, encoder->prefix, left,
-		ARGUMENTS + left * OP_ARGUMENTS);
+	struct hx_resp_words command;
 
-	for (size_t i = 0; i < count && status == HAPAX_OK; i++) {
+	hx_redis_script_begin(
+		&command, buf, encoder->scripts, HX_REDIS_OPERATE, encoder->prefix, left,
+		ARGUMENTS + left * OP_ARGUMENTS);
+	for (size_t i = 0; i < count; i++) {
 		if (ops[i].status == HAPAX_OK)
-			status = put_name(encoder, buf, &ops[i]);
+			put_name(encoder, &command, &ops[i]);
 	}
-	if (status == HAPAX_OK)
-		status = hx_redis_script_arguments(buf, encoder->prefix, now_ms);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(buf, (ops[0].flags & HAPAX_OP_ALL_OR_NOTHING) ? "1" : "");
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk_integer(buf, (int64_t)options->keys_max);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk_integer(buf, (int64_t)options->bytes_max);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk_integer(buf, (int64_t)options->parked_max);
-	for (size_t i = 0; i < count && status == HAPAX_OK; i++) {
+	hx_redis_script_arguments(&command, encoder->prefix, now_ms);
+	hx_resp_word_text(&command, (ops[0].flags & HAPAX_OP_ALL_OR_NOTHING) ? "1" : "");
+	hx_resp_word_integer(&command, (int64_t)options->keys_max);
+	hx_resp_word_integer(&command, (int64_t)options->bytes_max);
+	hx_resp_word_integer(&command, (int64_t)options->parked_max);
+	for (size_t i = 0; i < count; i++) {
 		if (ops[i].status == HAPAX_OK)
-			status = put_op(encoder, buf, &ops[i]);
+			put_op(encoder, &command, &ops[i]);
 	}
-	return status;
+	return command.status;
 }
 
 enum hapax_status hx_redis_group_encode(

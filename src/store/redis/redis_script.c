@@ -51,25 +51,23 @@ static const char *const books[HX_REDIS_BOOKS] = {"meta", "due", "keys", "parked
 
 enum hapax_status hx_redis_script_load(struct hapax_buf *buf, enum hx_redis_script script)
 {
+	struct hx_resp_words command;
+	enum hapax_status status;
 	size_t size = 0;
-	enum hapax_status status = hx_resp_put_array(buf, 3);
 
 	for (int i = 0; i < PARTS && texts[script][i] != NULL; i++)
 		size += strlen(texts[script][i]);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(buf, "SCRIPT");
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(buf, "LOAD");
-	if (status == HAPAX_OK)
-		status = hx_buf_printf(buf, "$%zu\r\n", size);
+	hx_resp_words_begin(&command, buf, 3);
+	hx_resp_word_text(&command, "SCRIPT");
+	hx_resp_word_text(&command, "LOAD");
+	status = command.status == HAPAX_OK ? hx_buf_printf(buf, "$%zu\r\n", size) : command.status;
 	for (int i = 0; i < PARTS && texts[script][i] != NULL && status == HAPAX_OK; i++)
 		status = hx_buf_append(buf, texts[script][i], strlen(texts[script][i]));
 	return status == HAPAX_OK ? hx_buf_append(buf, "\r\n", 2) : status;
 }
 
 /* "prefix:book" */
-static enum hapax_status put_book(
-	struct hapax_buf *buf, struct hapax_bytes prefix, const char *book)
+static void put_book(struct hx_resp_words *command, struct hapax_bytes prefix, const char *book)
 {
 	size_t book_size = strlen(book);
 	char name[PREFIX_SIZE_MAX + 16];
@@ -78,32 +76,30 @@ static enum hapax_status put_book(
 	memcpy(name, prefix.data, prefix.size);
 	name[prefix.size] = ':';
 	memcpy(name + prefix.size + 1, book, book_size);
-	return hx_resp_put_bulk(buf, hx_bytes(name, prefix.size + 1 + book_size));
+	hx_resp_word(command, hx_bytes(name, prefix.size + 1 + book_size));
 }
 
-enum hapax_status hx_redis_script_begin(
-	struct hapax_buf *buf, const struct hx_redis_scripts *scripts, enum hx_redis_script script,
+void hx_redis_script_begin(
+	struct hx_resp_words *command, struct hapax_buf *buf,
+	const struct hx_redis_scripts *scripts, enum hx_redis_script script,
 	struct hapax_bytes prefix, size_t record_count, size_t argument_count)
 {
 	size_t key_count = HX_REDIS_BOOKS + record_count;
-	enum hapax_status status = hx_resp_put_array(buf, 3 + key_count + 2 + argument_count);
 
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(buf, "EVALSHA");
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk(buf, hx_bytes(scripts->sha[script], HX_REDIS_SHA_SIZE));
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk_integer(buf, (int64_t)key_count);
-	for (size_t i = 0; i < HX_REDIS_BOOKS && status == HAPAX_OK; i++)
-		status = put_book(buf, prefix, books[i]);
-	return status;
+	hx_resp_words_begin(command, buf, 3 + key_count + 2 + argument_count);
+	hx_resp_word_text(command, "EVALSHA");
+	hx_resp_word(command, hx_bytes(scripts->sha[script], HX_REDIS_SHA_SIZE));
+	hx_resp_word_integer(command, (int64_t)key_count);
+	for (size_t i = 0; i < HX_REDIS_BOOKS; i++)
+		put_book(command, prefix, books[i]);
 }
 
-enum hapax_status hx_redis_script_arguments(
-	struct hapax_buf *buf, struct hapax_bytes prefix, int64_t now_ms)
+void hx_redis_script_arguments(
+	struct hx_resp_words *command, struct hapax_bytes prefix, int64_t now_ms)
 {
-	enum hapax_status status =
-		now_ms < 0 ? hx_resp_put_text(buf, "") : hx_resp_put_bulk_integer(buf, now_ms);
-
-	return status == HAPAX_OK ? hx_resp_put_bulk(buf, prefix) : status;
+	if (now_ms < 0)
+		hx_resp_word_text(command, "");
+	else
+		hx_resp_word_integer(command, now_ms);
+	hx_resp_word(command, prefix);
 }

@@ -13,7 +13,7 @@
 
 #include <hapax/error.h>
 
-#include "base/buf.h"
+#include "wire/resp/resp.h"
 
 enum hx_redis_script {
 	HX_REDIS_OPERATE,
@@ -39,12 +39,13 @@ enum hapax_status hx_redis_script_load(struct hapax_buf *buf, enum hx_redis_scri
  * Begin EVALSHA with the books under prefix as its first keys. record_count keys follow, then the
  * time and the prefix (hx_redis_script_arguments()), then argument_count arguments.
  */
-enum hapax_status hx_redis_script_begin(
-	struct hapax_buf *buf, const struct hx_redis_scripts *scripts, enum hx_redis_script script,
+void hx_redis_script_begin(
+	struct hx_resp_words *command, struct hapax_buf *buf,
+	const struct hx_redis_scripts *scripts, enum hx_redis_script script,
 	struct hapax_bytes prefix, size_t record_count, size_t argument_count);
 
 /* The first two arguments: now_ms, or the server's time if that is negative, and the prefix. */
-enum hapax_status hx_redis_script_arguments(
-	struct hapax_buf *buf, struct hapax_bytes prefix, int64_t now_ms);
+void hx_redis_script_arguments(
+	struct hx_resp_words *command, struct hapax_bytes prefix, int64_t now_ms);
 
 #endif

@@ -30,11 +30,12 @@ enum {
 
 static enum hapax_status say(struct hapax_buf *buf, const char *const *words, size_t count)
 {
-	enum hapax_status status = hx_resp_put_array(buf, count);
+	struct hx_resp_words command;
 
-	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
-		status = hx_resp_put_text(buf, words[i]);
-	return status;
+	hx_resp_words_begin(&command, buf, count);
+	for (size_t i = 0; i < count; i++)
+		hx_resp_word_text(&command, words[i]);
+	return command.status;
 }
 
 #define SAY(buf, ...)                                \

@@ -33,10 +33,10 @@ enum {
 /* A command and its reply. */
 struct exchange {
 	struct hx_redis_client *client;
-	struct hapax_buf command;
+	struct hapax_buf text; /* of the command */
+	struct hx_resp_words command;
 	struct hapax_buf reply;
-	enum hapax_status status; /* of building the command */
-	unsigned partition;       /* the one to ask */
+	unsigned partition; /* the one to ask */
 	struct hx_redis_call call;
 };
 
@@ -44,14 +44,13 @@ static void exchange_init(struct exchange *exchange, struct hx_redis_client *cli
 {
 	exchange->client = client;
 	exchange->partition = 0;
-	exchange->status = HAPAX_OK;
-	hx_buf_init(&exchange->command, COMMAND_SIZE_MAX);
+	hx_buf_init(&exchange->text, COMMAND_SIZE_MAX);
 	hx_buf_init(&exchange->reply, REPLY_SIZE_MAX);
 }
 
 static void exchange_done(struct exchange *exchange)
 {
-	hx_buf_done(&exchange->command);
+	hx_buf_done(&exchange->text);
 	hx_buf_done(&exchange->reply);
 }
 
@@ -63,24 +62,11 @@ static void begin(struct exchange *exchange, enum hx_redis_script script, size_t
 	struct hapax_bytes prefix = {text, 0};
 
 	prefix.size = hx_redis_partition_prefix(client->place, exchange->partition, text);
-	hx_buf_clear(&exchange->command);
-	exchange->status = hx_redis_script_begin(
-		&exchange->command, &client->scripts, script, prefix, 0, arguments);
-	if (exchange->status == HAPAX_OK)
-		exchange->status = hx_redis_script_arguments(
-			&exchange->command, prefix, hx_redis_client_now_ms(client));
-}
-
-static void add_bytes(struct exchange *exchange, struct hapax_bytes bytes)
-{
-	if (exchange->status == HAPAX_OK)
-		exchange->status = hx_resp_put_bulk(&exchange->command, bytes);
-}
-
-static void add_integer(struct exchange *exchange, int64_t value)
-{
-	if (exchange->status == HAPAX_OK)
-		exchange->status = hx_resp_put_bulk_integer(&exchange->command, value);
+	hx_buf_clear(&exchange->text);
+	hx_redis_script_begin(
+		&exchange->command, &exchange->text, &client->scripts, script, prefix, 0,
+		arguments);
+	hx_redis_script_arguments(&exchange->command, prefix, hx_redis_client_now_ms(client));
 }
 
 static enum hapax_status refuse_form(struct hapax_error *err)
@@ -91,10 +77,10 @@ static enum hapax_status refuse_form(struct hapax_error *err)
 static void say(struct exchange *exchange)
 {
 	exchange->call = (struct hx_redis_call){
-		.command = {exchange->command.data, exchange->command.size},
+		.command = {exchange->text.data, exchange->text.size},
 		.reply = &exchange->reply,
 	};
-	if (exchange->status == HAPAX_OK)
+	if (exchange->command.status == HAPAX_OK)
 		hx_redis_client_call_begin(exchange->client, exchange->partition, &exchange->call);
 }
 
@@ -104,7 +90,7 @@ static enum hapax_status hear(
 	struct hapax_error *err)
 {
 	struct hx_resp_value value;
-	enum hapax_status status = exchange->status;
+	enum hapax_status status = exchange->command.status;
 	bool is_gone;
 
 	if (status != HAPAX_OK)
@@ -307,9 +293,9 @@ static enum hapax_status scan_page(
 	if (status == HAPAX_OK) {
 		exchange->partition = partition;
 		begin(exchange, HX_REDIS_SCAN, 3);
-		add_bytes(exchange, hx_bytes(start.data, start.size));
-		add_integer(exchange, (int64_t)count_max);
-		add_integer(exchange, PAGE_BYTES);
+		hx_resp_word(&exchange->command, hx_bytes(start.data, start.size));
+		hx_resp_word_integer(&exchange->command, (int64_t)count_max);
+		hx_resp_word_integer(&exchange->command, PAGE_BYTES);
 		status = ask(exchange, &rest, &count, err);
 	}
 	if (status == HAPAX_OK)
@@ -325,11 +311,10 @@ static void prepare_card(struct exchange *exchange, void *context)
 
 	(void)context;
 	memcpy(name + size, ":keys", 5);
-	hx_buf_clear(&exchange->command);
-	exchange->status = hx_resp_put_array(&exchange->command, 2);
-	if (exchange->status == HAPAX_OK)
-		exchange->status = hx_resp_put_text(&exchange->command, "ZCARD");
-	add_bytes(exchange, hx_bytes(name, size + 5));
+	hx_buf_clear(&exchange->text);
+	hx_resp_words_begin(&exchange->command, &exchange->text, 2);
+	hx_resp_word_text(&exchange->command, "ZCARD");
+	hx_resp_word(&exchange->command, hx_bytes(name, size + 5));
 }
 
 static enum hapax_status take_card(
@@ -413,7 +398,7 @@ static void prepare_sweep(struct exchange *exchange, void *context)
 	const struct sweep_state *state = context;
 
 	begin(exchange, HX_REDIS_SWEEP, 1);
-	add_integer(exchange, (int64_t)state->count_max);
+	hx_resp_word_integer(&exchange->command, (int64_t)state->count_max);
 }
 
 static enum hapax_status take_sweep(
@@ -488,15 +473,15 @@ enum hapax_status hx_redis_count(
 		int64_t ignored;
 
 		begin(&exchange, HX_REDIS_COUNT, 1 + (end - first) * (1 + HAPAX_DECISION_COUNT));
-		add_integer(&exchange, HAPAX_DECISION_COUNT);
+		hx_resp_word_integer(&exchange.command, HAPAX_DECISION_COUNT);
 		for (size_t i = first; i < end; i++) {
 			hx_buf_clear(&scope);
-			if (exchange.status == HAPAX_OK)
-				exchange.status = hx_redis_scope_append(
+			if (exchange.command.status == HAPAX_OK)
+				exchange.command.status = hx_redis_scope_append(
 					&scope, rows[i].tenant, rows[i].group);
-			add_bytes(&exchange, hx_bytes(scope.data, scope.size));
+			hx_resp_word(&exchange.command, hx_bytes(scope.data, scope.size));
 			for (int k = 0; k < HAPAX_DECISION_COUNT; k++)
-				add_integer(&exchange, (int64_t)rows[i].counts[k]);
+				hx_resp_word_integer(&exchange.command, (int64_t)rows[i].counts[k]);
 		}
 		status = ask(&exchange, &rest, &ignored, err);
 		/* A repeat might count twice; counters may lose a second, but never gain one. */
@@ -560,8 +545,8 @@ static enum hapax_status list_hours(
 		enum hapax_status status;
 
 		begin(exchange, HX_REDIS_HOURS, 2);
-		add_integer(exchange, row.hour_ms);
-		add_integer(exchange, HAPAX_DECISION_COUNT);
+		hx_resp_word_integer(&exchange->command, row.hour_ms);
+		hx_resp_word_integer(&exchange->command, HAPAX_DECISION_COUNT);
 		status = ask(exchange, &rest, &count, err);
 		if (status != HAPAX_OK || count == 0)
 			return status;

@@ -119,7 +119,8 @@ static enum hapax_status put_pattern(struct hapax_buf *buf, const char *prefix)
 
 static enum hapax_status put_subscribe(struct hapax_buf *buf, const struct hx_redis_place *place)
 {
-	enum hapax_status status = HAPAX_OK;
+	struct hx_resp_words command;
+	enum hapax_status status;
 	struct hapax_buf channel;
 
 	hx_buf_init(&channel, 1024);
@@ -127,14 +128,11 @@ static enum hapax_status put_subscribe(struct hapax_buf *buf, const struct hx_re
 		status = put_pattern(&channel, place->prefix);
 	else
 		status = hx_buf_printf(&channel, "%s:events", place->prefix);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_array(buf, 2);
-	if (status == HAPAX_OK)
-		status = hx_resp_put_text(buf, place->is_cluster ? "PSUBSCRIBE" : "SUBSCRIBE");
-	if (status == HAPAX_OK)
-		status = hx_resp_put_bulk(buf, hx_bytes(channel.data, channel.size));
+	hx_resp_words_begin(&command, buf, 2);
+	hx_resp_word_text(&command, place->is_cluster ? "PSUBSCRIBE" : "SUBSCRIBE");
+	hx_resp_word(&command, hx_bytes(channel.data, channel.size));
 	hx_buf_done(&channel);
-	return status;
+	return status == HAPAX_OK ? command.status : status;
 }
 
 static enum hapax_status greet(struct hx_redis_connection *connection)

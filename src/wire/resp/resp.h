@@ -67,6 +67,47 @@ enum hapax_status hx_resp_put_text(struct hapax_buf *buf, const char *text);
 /* A bulk string that holds a number, as requests carry it. */
 enum hapax_status hx_resp_put_bulk_integer(struct hapax_buf *buf, int64_t value);
 
+/* Then come count values. */
+enum hapax_status hx_resp_put_array(struct hapax_buf *buf, size_t count);
+
+/*
+ * A request: an array of bulk strings. The first failure stays in status, and nothing is written
+ * after it; a part of the request is then in buf.
+ *
+ *	hx_resp_words_begin(&command, buf, 2);
+ *	hx_resp_word_text(&command, "GET");
+ *	hx_resp_word(&command, key);
+ *	return command.status;
+ */
+struct hx_resp_words {
+	struct hapax_buf *buf;
+	enum hapax_status status;
+};
+
+static inline void hx_resp_words_begin(
+	struct hx_resp_words *command, struct hapax_buf *buf, size_t count)
+{
+	*command = (struct hx_resp_words){buf, hx_resp_put_array(buf, count)};
+}
+
+static inline void hx_resp_word(struct hx_resp_words *command, struct hapax_bytes bytes)
+{
+	if (command->status == HAPAX_OK)
+		command->status = hx_resp_put_bulk(command->buf, bytes);
+}
+
+static inline void hx_resp_word_text(struct hx_resp_words *command, const char *text)
+{
+	if (command->status == HAPAX_OK)
+		command->status = hx_resp_put_text(command->buf, text);
+}
+
+static inline void hx_resp_word_integer(struct hx_resp_words *command, int64_t value)
+{
+	if (command->status == HAPAX_OK)
+		command->status = hx_resp_put_bulk_integer(command->buf, value);
+}
+
 enum hapax_status hx_resp_put_null(struct hapax_buf *buf, int protocol);
 
 /* "txt" text for people; RESP2 gets a bulk string. */
@@ -74,7 +115,6 @@ enum hapax_status hx_resp_put_verbatim(
 	struct hapax_buf *buf, struct hapax_bytes text, int protocol);
 
 /* Then come count values; a map's are count pairs. */
-enum hapax_status hx_resp_put_array(struct hapax_buf *buf, size_t count);
 enum hapax_status hx_resp_put_map(struct hapax_buf *buf, size_t count, int protocol);
 enum hapax_status hx_resp_put_set(struct hapax_buf *buf, size_t count, int protocol);
 
