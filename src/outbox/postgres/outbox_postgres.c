@@ -6,11 +6,11 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/error.h"
+#include "store/postgres/migrate.h"
 #include "store/postgres/postgres_fault.h"
 #include "store/postgres/postgres_operation.h"
 
@@ -323,40 +323,19 @@ enum hapax_status hapax_outbox_join_postgres(
 
 /* ------------------------------------------------------------------ init */
 
-/* Run SQL text of one or more statements; returns the number that it selects, if any. */
-static enum hapax_status run_text(
-	PGconn *conn, const char *schema, const char *text, int64_t *ret_number,
-	struct hapax_error *err)
-{
-	struct hapax_buf sql;
-	PGresult *result;
-	ExecStatusType kind;
-	enum hapax_status status;
-
-	hx_buf_init(&sql, 256 * 1024);
-	status = hx_postgres_sql_append(&sql, schema, text);
-	if (status != HAPAX_OK) {
-		hx_buf_done(&sql);
-		return hx_error_set(err, status, 0, "not enough memory to make the outbox");
-	}
-	result = PQexec(conn, (const char *)sql.data);
-	kind = PQresultStatus(result);
-	if (kind != PGRES_COMMAND_OK && kind != PGRES_TUPLES_OK)
-		status = hx_postgres_result_error(result, "could not create the outbox", err);
-	else if (ret_number != NULL && PQntuples(result) == 1)
-		*ret_number = strtoll(PQgetvalue(result, 0, 0), NULL, 10);
-	PQclear(result);
-	hx_buf_done(&sql);
-	return status;
-}
+static const struct hx_postgres_migrator_words words = {
+	.failed = "could not create the outbox",
+	.uncertain = "could not create the outbox",
+	.no_memory = "not enough memory to make the outbox",
+};
 
 static enum hapax_status bring_up(
-	PGconn *conn, const char *schema, struct hapax_migration *migration,
+	struct hx_postgres_migrator *migrator, struct hapax_migration *migration,
 	struct hapax_error *err)
 {
 	int64_t has_outbox = 0, version = 0;
-	enum hapax_status status = run_text(
-		conn, schema,
+	enum hapax_status status = hx_postgres_migrator_run(
+		migrator,
 		"BEGIN; SELECT pg_advisory_xact_lock(7522537949364842851);"
 		/* A statement that waits for a table lock makes all writers wait behind it. */
 		"SET LOCAL lock_timeout = '3s';"
@@ -367,8 +346,8 @@ static enum hapax_status bring_up(
 		&has_outbox, err);
 
 	if (status == HAPAX_OK && has_outbox != 0)
-		status = run_text(
-			conn, schema, "SELECT version FROM @@hapax_outbox_meta", &version, err);
+		status = hx_postgres_migrator_run(
+			migrator, "SELECT version FROM @@hapax_outbox_meta", &version, err);
 	if (status == HAPAX_OK && version > HX_OUTBOX_POSTGRES_VERSION)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
@@ -376,17 +355,17 @@ static enum hapax_status bring_up(
 			"newer hapax",
 			(int)version, HX_OUTBOX_POSTGRES_VERSION);
 	if (status == HAPAX_OK && version < 1)
-		status = run_text(conn, schema, hx_outbox_postgres_1_sql, NULL, err);
+		status = hx_postgres_migrator_run(migrator, hx_outbox_postgres_1_sql, NULL, err);
 	if (status == HAPAX_OK && version < 2)
-		status = run_text(conn, schema, hx_outbox_postgres_2_sql, NULL, err);
+		status = hx_postgres_migrator_run(migrator, hx_outbox_postgres_2_sql, NULL, err);
 	if (status == HAPAX_OK)
-		status = run_text(conn, schema, hx_outbox_postgres_sql, NULL, err);
+		status = hx_postgres_migrator_run(migrator, hx_outbox_postgres_sql, NULL, err);
 	if (status == HAPAX_OK)
-		status = run_text(conn, schema, "COMMIT", NULL, err);
+		status = hx_postgres_migrator_run(migrator, "COMMIT", NULL, err);
 	assert(status != HAPAX_OK || version <= HX_OUTBOX_POSTGRES_VERSION);
 	assert(status != HAPAX_OK || has_outbox != 0 || version == 0);
 	/* The migration is whole, or not there at all. The server says whether it has committed. */
-	if (status == HAPAX_OK && PQtransactionStatus(conn) != PQTRANS_IDLE)
+	if (status == HAPAX_OK && PQtransactionStatus(migrator->conn) != PQTRANS_IDLE)
 		status = hx_error_set(
 			err, HAPAX_ERR_UNCERTAIN, 0,
 			"PostgreSQL did not end the transaction that makes the outbox");
@@ -395,29 +374,14 @@ static enum hapax_status bring_up(
 	return status;
 }
 
-static void ignore_notice(void *context, const PGresult *result)
-{
-	(void)context;
-	(void)result;
-}
-
 enum hapax_status hx_outbox_postgres_init(
 	const char *url, struct hapax_migration *migration, struct hapax_error *err)
 {
-	struct hx_postgres_place place;
-	PGconn *conn;
-	enum hapax_status status = hx_postgres_place_parse(url, &place, err);
+	struct hx_postgres_migrator migrator;
+	enum hapax_status status = hx_postgres_migrator_open(&migrator, url, &words, err);
 
-	if (status != HAPAX_OK)
-		return status;
-	conn = PQconnectdb(place.url);
-	if (PQstatus(conn) != CONNECTION_OK) {
-		status = hx_postgres_connect_error(conn, err);
-	} else {
-		(void)PQsetNoticeReceiver(conn, ignore_notice, NULL);
-		status = bring_up(conn, place.schema, migration, err);
-	}
-	PQfinish(conn);
-	explicit_bzero(&place, sizeof(place));
+	if (status == HAPAX_OK)
+		status = bring_up(&migrator, migration, err);
+	hx_postgres_migrator_close(&migrator);
 	return status;
 }

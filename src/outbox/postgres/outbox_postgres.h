@@ -84,7 +84,7 @@ enum hapax_status hx_outbox_postgres_query(
 	struct hapax_outbox *base, const char *sql, const char *value, hapax_outbox_row_fn *row,
 	void *context, struct hapax_error *err);
 enum hapax_status hx_outbox_postgres_adopt(
-	struct hapax_outbox *outbox, const struct hapax_outbox_table *table, bool with_existing,
+	struct hapax_outbox *base, const struct hapax_outbox_table *table, bool with_existing,
 	uint64_t *count, struct hapax_error *err);
 
 /* In outbox_postgres_relay.c. */

@@ -12,6 +12,38 @@
 
 #include <hapax/store.h>
 
+#include "base/buf.h"
+#include "store/postgres/postgres_place.h"
+
+/* What a migration says when it fails. */
+struct hx_postgres_migrator_words {
+	const char *failed;
+	const char *uncertain; /* the answer to COMMIT was lost */
+	const char *no_memory;
+};
+
+/* A connection that makes or changes tables and functions; the store and the outbox use it. */
+struct hx_postgres_migrator {
+	const struct hx_postgres_migrator_words *words;
+	struct hx_postgres_place place;
+	struct pg_conn *conn;
+	struct hapax_buf sql; /* scratch */
+};
+
+/* Connect to url. Close it also after a failure. Blocks. */
+enum hapax_status hx_postgres_migrator_open(
+	struct hx_postgres_migrator *migrator, const char *url,
+	const struct hx_postgres_migrator_words *words, struct hapax_error *err);
+void hx_postgres_migrator_close(struct hx_postgres_migrator *migrator);
+
+/*
+ * Run SQL text of one or more statements ("@@" as in postgres_place.h). *ret_number, if not NULL,
+ * is the number that the last one selects; it stays if there is none.
+ */
+enum hapax_status hx_postgres_migrator_run(
+	struct hx_postgres_migrator *migrator, const char *text, int64_t *ret_number,
+	struct hapax_error *err);
+
 /* See hapax_store_migrate(). Blocks. */
 enum hapax_status hx_postgres_migrate(
 	const char *url, struct hapax_migration *ret_migration, struct hapax_error *err);

@@ -18,17 +18,6 @@
 
 enum {
 	ARGUMENT_BYTES_MAX = 1 << 30,
-
-	/* Type numbers, the same in every PostgreSQL. */
-	TYPE_BOOL = 16,
-	TYPE_BYTEA = 17,
-	TYPE_INT8 = 20,
-	TYPE_INT2 = 21,
-	TYPE_INT4 = 23,
-	TYPE_BYTEA_ARRAY = 1001,
-	TYPE_INT2_ARRAY = 1005,
-	TYPE_INT4_ARRAY = 1007,
-	TYPE_INT8_ARRAY = 1016,
 };
 
 /* Flags of type hapax_op in schema.sql. */
@@ -48,12 +37,16 @@ enum {
 };
 
 const Oid hx_postgres_argument_types[HX_POSTGRES_ARGUMENTS] = {
-	TYPE_INT8,        TYPE_INT2,        TYPE_BOOL,        TYPE_INT8,        TYPE_INT2_ARRAY,
-	TYPE_INT4_ARRAY,  TYPE_INT8_ARRAY,  TYPE_BYTEA_ARRAY, TYPE_BYTEA_ARRAY, TYPE_BYTEA_ARRAY,
-	TYPE_BYTEA_ARRAY, TYPE_BYTEA_ARRAY, TYPE_BYTEA_ARRAY, TYPE_BYTEA_ARRAY, TYPE_BYTEA_ARRAY,
-	TYPE_INT8_ARRAY,  TYPE_INT8_ARRAY,  TYPE_INT8_ARRAY,  TYPE_INT2_ARRAY,  TYPE_INT2_ARRAY,
-	TYPE_INT4_ARRAY,  TYPE_INT8_ARRAY,  TYPE_BYTEA_ARRAY, TYPE_BYTEA_ARRAY, TYPE_INT2_ARRAY,
-	TYPE_INT2_ARRAY,  TYPE_INT8_ARRAY,  TYPE_INT8_ARRAY,  TYPE_INT8_ARRAY,  TYPE_INT8_ARRAY,
+	HX_POSTGRES_INT8,        HX_POSTGRES_INT2,        HX_POSTGRES_BOOL,
+	HX_POSTGRES_INT8,        HX_POSTGRES_INT2_ARRAY,  HX_POSTGRES_INT4_ARRAY,
+	HX_POSTGRES_INT8_ARRAY,  HX_POSTGRES_BYTEA_ARRAY, HX_POSTGRES_BYTEA_ARRAY,
+	HX_POSTGRES_BYTEA_ARRAY, HX_POSTGRES_BYTEA_ARRAY, HX_POSTGRES_BYTEA_ARRAY,
+	HX_POSTGRES_BYTEA_ARRAY, HX_POSTGRES_BYTEA_ARRAY, HX_POSTGRES_BYTEA_ARRAY,
+	HX_POSTGRES_INT8_ARRAY,  HX_POSTGRES_INT8_ARRAY,  HX_POSTGRES_INT8_ARRAY,
+	HX_POSTGRES_INT2_ARRAY,  HX_POSTGRES_INT2_ARRAY,  HX_POSTGRES_INT4_ARRAY,
+	HX_POSTGRES_INT8_ARRAY,  HX_POSTGRES_BYTEA_ARRAY, HX_POSTGRES_BYTEA_ARRAY,
+	HX_POSTGRES_INT2_ARRAY,  HX_POSTGRES_INT2_ARRAY,  HX_POSTGRES_INT8_ARRAY,
+	HX_POSTGRES_INT8_ARRAY,  HX_POSTGRES_INT8_ARRAY,  HX_POSTGRES_INT8_ARRAY,
 };
 
 /* The arrays, in the order of hapax_operate(). */
@@ -286,7 +279,7 @@ void hx_postgres_put_i64(unsigned char out[8], int64_t number)
 	memcpy(out, &big, sizeof(big));
 }
 
-static enum hapax_status append_number(struct hapax_buf *buf, int64_t number, size_t size)
+enum hapax_status hx_postgres_append_number(struct hapax_buf *buf, int64_t number, size_t size)
 {
 	unsigned char bytes[8];
 
@@ -294,19 +287,36 @@ static enum hapax_status append_number(struct hapax_buf *buf, int64_t number, si
 	return hx_buf_append(buf, bytes + sizeof(bytes) - size, size);
 }
 
+enum hapax_status hx_postgres_append_bytes(struct hapax_buf *buf, struct hapax_bytes bytes)
+{
+	enum hapax_status status = hx_postgres_append_number(buf, (int64_t)bytes.size, 4);
+
+	return status == HAPAX_OK ? hx_buf_append(buf, bytes.data, bytes.size) : status;
+}
+
+enum hapax_status hx_postgres_append_array(struct hapax_buf *buf, Oid element, size_t count)
+{
+	const int64_t head[5] = {1, 1, element, (int64_t)count, 1};
+	enum hapax_status status = HAPAX_OK;
+
+	for (size_t i = 0; i < HX_COUNT(head) && status == HAPAX_OK; i++)
+		status = hx_postgres_append_number(buf, head[i], 4);
+	return status;
+}
+
 static Oid element_type(Oid array)
 {
 	switch (array) {
-	case TYPE_INT2_ARRAY: return TYPE_INT2;
-	case TYPE_INT4_ARRAY: return TYPE_INT4;
-	case TYPE_INT8_ARRAY: return TYPE_INT8;
-	default: return TYPE_BYTEA;
+	case HX_POSTGRES_INT2_ARRAY: return HX_POSTGRES_INT2;
+	case HX_POSTGRES_INT4_ARRAY: return HX_POSTGRES_INT4;
+	case HX_POSTGRES_INT8_ARRAY: return HX_POSTGRES_INT8;
+	default: return HX_POSTGRES_BYTEA;
 	}
 }
 
 static size_t number_size(Oid element)
 {
-	return element == TYPE_INT2 ? 2 : element == TYPE_INT4 ? 4 : 8;
+	return element == HX_POSTGRES_INT2 ? 2 : element == HX_POSTGRES_INT4 ? 4 : 8;
 }
 
 static enum hapax_status append_element(struct hapax_buf *buf, Oid element, struct value value)
@@ -314,14 +324,14 @@ static enum hapax_status append_element(struct hapax_buf *buf, Oid element, stru
 	enum hapax_status status;
 
 	if (value.is_null)
-		return append_number(buf, -1, 4);
-	if (element != TYPE_BYTEA) {
-		status = append_number(buf, (int64_t)number_size(element), 4);
-		return status == HAPAX_OK ? append_number(buf, value.number, number_size(element))
-					  : status;
+		return hx_postgres_append_number(buf, -1, 4);
+	if (element != HX_POSTGRES_BYTEA) {
+		status = hx_postgres_append_number(buf, (int64_t)number_size(element), 4);
+		return status == HAPAX_OK
+			? hx_postgres_append_number(buf, value.number, number_size(element))
+			: status;
 	}
-	status = append_number(buf, (int64_t)value.bytes.size, 4);
-	return status == HAPAX_OK ? hx_buf_append(buf, value.bytes.data, value.bytes.size) : status;
+	return hx_postgres_append_bytes(buf, value.bytes);
 }
 
 /* Append an array in PostgreSQL's binary form, or nothing if all elements are NULL. */
@@ -330,16 +340,14 @@ static enum hapax_status append_array(
 	const struct hx_postgres_rules *rules, bool *ret_is_null)
 {
 	Oid element = element_type(hx_postgres_argument_types[HX_POSTGRES_SCALARS + column]);
-	enum hapax_status status = HAPAX_OK;
-	int64_t head[5] = {1, 1, element, (int64_t)count, 1};
+	enum hapax_status status;
 
 	*ret_is_null = true;
 	for (size_t i = 0; i < count && *ret_is_null; i++)
 		*ret_is_null = value_of(ops[i], column, rules).is_null;
 	if (*ret_is_null)
 		return HAPAX_OK;
-	for (size_t i = 0; i < 5 && status == HAPAX_OK; i++)
-		status = append_number(buf, head[i], 4);
+	status = hx_postgres_append_array(buf, element, count);
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++)
 		status = append_element(buf, element, value_of(ops[i], column, rules));
 	return status;
@@ -364,7 +372,7 @@ static enum hapax_status append_scalars(
 	for (size_t i = 0; i < HX_POSTGRES_SCALARS && status == HAPAX_OK; i++) {
 		arguments->offsets[i] = buf->size;
 		arguments->lengths[i] = (int)scalars[i].size;
-		status = append_number(buf, scalars[i].number, scalars[i].size);
+		status = hx_postgres_append_number(buf, scalars[i].number, scalars[i].size);
 	}
 	if (rules->now_ms < 0)
 		arguments->offsets[0] = SIZE_MAX;
@@ -429,7 +437,7 @@ static void add_columns(
 		struct value value = value_of(op, columns[i], rules);
 
 		add_number(scalars, value.number);
-		if (element_type(array) == TYPE_BYTEA) {
+		if (element_type(array) == HX_POSTGRES_BYTEA) {
 			scalars->values[scalars->count - 1] =
 				value.bytes.size == 0 ? "" : value.bytes.data;
 			scalars->lengths[scalars->count - 1] = (int)value.bytes.size;
@@ -491,5 +499,32 @@ bool hx_postgres_ops_only_read(struct hapax_op *const *ops, size_t count)
 		if (ops[i]->type != HAPAX_OP_LOOKUP)
 			return false;
 	}
+	return true;
+}
+
+size_t hx_postgres_segment_end(
+	const struct hapax_op *ops, size_t count, size_t first, size_t count_max,
+	enum hx_postgres_group *ret_kind)
+{
+	size_t end = first;
+
+	*ret_kind = HX_POSTGRES_APART;
+	if (ops[first].flags & HAPAX_OP_LINKED)
+		*ret_kind = HX_POSTGRES_TOGETHER;
+	if (ops[first].flags & HAPAX_OP_ALL_OR_NOTHING)
+		*ret_kind = HX_POSTGRES_ALL_OR_NOTHING;
+	if (*ret_kind != HX_POSTGRES_APART)
+		return hx_store_group_end(ops, count, first);
+	while (end < count && end - first < count_max && !(ops[end].flags & HAPAX_OP_LINKED))
+		end++;
+	return end;
+}
+
+bool hx_postgres_op_answer_locked(struct hapax_op *op)
+{
+	if (op->type != HAPAX_OP_CLAIM && op->type != HAPAX_OP_CHECK)
+		return false;
+	hx_store_refuse(op, HAPAX_OK);
+	op->outcome = HAPAX_OUTCOME_IN_PROGRESS;
 	return true;
 }

@@ -27,6 +27,19 @@ enum {
 	HX_POSTGRES_OPS_MAX = 1024,
 };
 
+/* Type numbers, the same in every PostgreSQL. */
+enum {
+	HX_POSTGRES_BOOL = 16,
+	HX_POSTGRES_BYTEA = 17,
+	HX_POSTGRES_INT8 = 20,
+	HX_POSTGRES_INT2 = 21,
+	HX_POSTGRES_INT4 = 23,
+	HX_POSTGRES_BYTEA_ARRAY = 1001,
+	HX_POSTGRES_INT2_ARRAY = 1005,
+	HX_POSTGRES_INT4_ARRAY = 1007,
+	HX_POSTGRES_INT8_ARRAY = 1016,
+};
+
 enum hx_postgres_group {
 	HX_POSTGRES_APART,          /* each on its own */
 	HX_POSTGRES_TOGETHER,       /* linked: they take effect together */
@@ -134,5 +147,24 @@ int64_t hx_postgres_number(const PGresult *result, int row, int column);
 
 /* Big-endian, as PostgreSQL sends numbers. */
 void hx_postgres_put_i64(unsigned char out[8], int64_t number);
+
+/* Append the last size bytes of a number; bytes with their size; the head of an array. */
+enum hapax_status hx_postgres_append_number(struct hapax_buf *buf, int64_t number, size_t size);
+enum hapax_status hx_postgres_append_bytes(struct hapax_buf *buf, struct hapax_bytes bytes);
+enum hapax_status hx_postgres_append_array(struct hapax_buf *buf, Oid element, size_t count);
+
+/*
+ * The end of the operations from first on that share a transaction: one group, or at most
+ * count_max between two.
+ */
+size_t hx_postgres_segment_end(
+	const struct hapax_op *ops, size_t count, size_t first, size_t count_max,
+	enum hx_postgres_group *ret_kind);
+
+/*
+ * Another transaction has held the key for longer than ours may wait: it is in progress. False:
+ * op has no such answer.
+ */
+bool hx_postgres_op_answer_locked(struct hapax_op *op);
 
 #endif

@@ -179,11 +179,6 @@ static void send_call(struct hx_postgres_pipeline *pipeline)
 
 /* ---------------------------------------------------------------- transactions */
 
-static bool is_linked(const struct hapax_op *op)
-{
-	return (op->flags & HAPAX_OP_LINKED) != 0;
-}
-
 static void add_op(struct hx_postgres_pipeline *pipeline, struct hapax_op *op)
 {
 	if (is_undecided(op))
@@ -193,17 +188,10 @@ static void add_op(struct hx_postgres_pipeline *pipeline, struct hapax_op *op)
 /* Add the next operations of a request with groups: one group, or those between two. */
 static void add_segment(struct hx_postgres_pipeline *pipeline, struct hx_postgres_request *request)
 {
-	size_t end = request->sent;
+	size_t end = hx_postgres_segment_end(
+		request->ops, request->count, request->sent, HX_POSTGRES_BATCH_OPS,
+		&pipeline->kind);
 
-	pipeline->kind = is_linked(&request->ops[end]) ? HX_POSTGRES_TOGETHER : HX_POSTGRES_APART;
-	if (request->ops[end].flags & HAPAX_OP_ALL_OR_NOTHING)
-		pipeline->kind = HX_POSTGRES_ALL_OR_NOTHING;
-	if (pipeline->kind != HX_POSTGRES_APART)
-		end = hx_store_group_end(request->ops, request->count, end);
-	else
-		while (end < request->count && end - request->sent < HX_POSTGRES_BATCH_OPS &&
-		       !is_linked(&request->ops[end]))
-			end++;
 	for (size_t i = request->sent; i < end; i++)
 		add_op(pipeline, &request->ops[i]);
 	request->sent_end = end;
@@ -310,17 +298,6 @@ static void send_again(struct hx_postgres_pipeline *pipeline)
 		advance(pipeline);
 }
 
-/* Another transaction has held the key for longer than ours may wait: it is in progress. */
-static void answer_locked(struct hapax_op *op)
-{
-	if (op->type != HAPAX_OP_CLAIM && op->type != HAPAX_OP_CHECK) {
-		hx_store_fail_undecided(op, HAPAX_ERR_UNAVAILABLE);
-		return;
-	}
-	hx_store_refuse(op, HAPAX_OK);
-	op->outcome = HAPAX_OUTCOME_IN_PROGRESS;
-}
-
 static void answer_fault(
 	struct hx_postgres_pipeline *pipeline, enum hx_postgres_fault fault, const char *detail)
 {
@@ -346,9 +323,8 @@ static void answer_fault(
 		return;
 	}
 	for (size_t i = 0; i < count; i++) {
-		if (fault == HX_POSTGRES_FAULT_LOCKED && pipeline->kind == HX_POSTGRES_APART)
-			answer_locked(ops[i]);
-		else
+		if (fault != HX_POSTGRES_FAULT_LOCKED || pipeline->kind != HX_POSTGRES_APART ||
+		    !hx_postgres_op_answer_locked(ops[i]))
 			hx_store_fail_undecided(ops[i], hx_postgres_fault_status(fault));
 	}
 	advance(pipeline);

@@ -113,31 +113,26 @@ static bool say_server(struct hx_postgres_session *session, PGconn *conn)
 	return PQsendQueryParams(conn, server_sql, 4, NULL, values, NULL, NULL, 0) == 1;
 }
 
-static bool say_ledger(struct hx_postgres_session *session, PGconn *conn)
+enum hapax_status hx_postgres_session_ledger_sql(struct hx_postgres_session *session)
 {
 	const struct hapax_clock *clock = session->clock;
-	char epoch[24];
-	const char *values[1] = {epoch};
+	char text[160] = "SELECT version, epoch_ms FROM @@hapax_meta";
 
-	if (clock == NULL) {
-		if (hx_postgres_sql_append(
-			    &session->sql, session->place->schema,
-			    "SELECT version, epoch_ms FROM @@hapax_meta") != HAPAX_OK)
-			return false;
-		return PQsendQueryParams(
-			       conn, (const char *)session->sql.data, 0, NULL, NULL, NULL, NULL,
-			       0) == 1;
-	}
-	(void)snprintf(
-		epoch, sizeof(epoch), "%" PRId64,
-		clock->wall_ms(clock->context) - clock->boot_ms(clock->context));
-	if (hx_postgres_sql_append(
-		    &session->sql, session->place->schema,
-		    "UPDATE @@hapax_meta SET epoch_ms = coalesce(epoch_ms, $1)"
-		    " RETURNING version, epoch_ms") != HAPAX_OK)
-		return false;
-	return PQsendQueryParams(
-		       conn, (const char *)session->sql.data, 1, NULL, values, NULL, NULL, 0) == 1;
+	if (clock != NULL)
+		(void)snprintf(
+			text, sizeof(text),
+			"UPDATE @@hapax_meta SET epoch_ms = coalesce(epoch_ms, %" PRId64
+			") RETURNING version, epoch_ms",
+			clock->wall_ms(clock->context) - clock->boot_ms(clock->context));
+	hx_buf_clear(&session->sql);
+	return hx_postgres_sql_append(&session->sql, session->place->schema, text);
+}
+
+static bool say_ledger(struct hx_postgres_session *session, PGconn *conn)
+{
+	return hx_postgres_session_ledger_sql(session) == HAPAX_OK &&
+		PQsendQueryParams(
+			conn, (const char *)session->sql.data, 0, NULL, NULL, NULL, NULL, 0) == 1;
 }
 
 static bool say_prepare(struct hx_postgres_session *session, PGconn *conn)
@@ -317,7 +312,7 @@ static enum hapax_status take_server(
 	return HAPAX_OK;
 }
 
-static enum hapax_status take_ledger(
+enum hapax_status hx_postgres_session_take_ledger(
 	struct hx_postgres_session *session, const PGresult *result, struct hapax_error *err)
 {
 	int64_t version = -1;
@@ -343,7 +338,7 @@ enum hapax_status hx_postgres_session_reply(
 		return hx_postgres_result_error(result, "could not open the store", err);
 	switch ((enum step)step) {
 	case STEP_SERVER: return take_server(session, result, err);
-	case STEP_LEDGER: return take_ledger(session, result, err);
+	case STEP_LEDGER: return hx_postgres_session_take_ledger(session, result, err);
 	case STEP_PREPARE: break;
 	}
 	return HAPAX_OK;

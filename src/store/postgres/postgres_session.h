@@ -80,6 +80,14 @@ enum hapax_status hx_postgres_session_reply(
 	struct hx_postgres_session *session, const PGresult *result, unsigned step,
 	struct hapax_error *err);
 
+/*
+ * Write the statement that reads the version of the ledger, and the test clock, to session->sql;
+ * and take its answer, in text form.
+ */
+enum hapax_status hx_postgres_session_ledger_sql(struct hx_postgres_session *session);
+enum hapax_status hx_postgres_session_take_ledger(
+	struct hx_postgres_session *session, const PGresult *result, struct hapax_error *err);
+
 /* Report a ledger of a different version, with a hint. 0: there is none. */
 enum hapax_status hx_postgres_version_error(
 	int64_t version, const char *schema, struct hapax_error *err);

@@ -29,12 +29,6 @@ enum {
 	SKEW_TRIES = 3,
 
 	ROWS_AT_ONCE = 64,
-
-	TYPE_BOOL = 16,
-	TYPE_BYTEA = 17,
-	TYPE_INT8 = 20,
-	TYPE_BYTEA_ARRAY = 1001,
-	TYPE_INT8_ARRAY = 1016,
 };
 
 /* A statement with its arguments. */
@@ -73,7 +67,7 @@ static void add_number(struct exchange *exchange, int64_t number)
 	unsigned char *out = exchange->numbers[exchange->call.argument_count];
 
 	hx_postgres_put_i64(out, number);
-	add(exchange, TYPE_INT8, out, 8);
+	add(exchange, HX_POSTGRES_INT8, out, 8);
 }
 
 /* NULL if it is empty and may be. */
@@ -81,7 +75,7 @@ static void add_bytes(struct exchange *exchange, struct hapax_bytes bytes, bool 
 {
 	bool is_null = bytes.size == 0 && is_optional;
 
-	add(exchange, TYPE_BYTEA,
+	add(exchange, HX_POSTGRES_BYTEA,
 	    is_null                      ? NULL
 		    : bytes.data == NULL ? ""
 					 : bytes.data,
@@ -93,7 +87,7 @@ static void add_now(struct exchange *exchange)
 	int64_t now_ms = hx_postgres_session_now_ms(exchange->walk->session);
 
 	if (now_ms < 0)
-		add(exchange, TYPE_INT8, NULL, 0);
+		add(exchange, HX_POSTGRES_INT8, NULL, 0);
 	else
 		add_number(exchange, now_ms);
 }
@@ -149,7 +143,7 @@ static enum hapax_status ask_page(
 	add_bytes(exchange, from.tenant, false);
 	add_bytes(exchange, from.group, false);
 	add_bytes(exchange, from.key, false);
-	add(exchange, TYPE_BOOL, is_first ? &yes : &no, 1);
+	add(exchange, HX_POSTGRES_BOOL, is_first ? &yes : &no, 1);
 	add_bytes(exchange, scan->tenant, true);
 	add_bytes(exchange, scan->group, true);
 	add_number(exchange, count_max);
@@ -268,52 +262,28 @@ enum hapax_status hx_postgres_sweep(
 
 /* ---------------------------------------------------------------- counters */
 
-static enum hapax_status append_u32(struct hapax_buf *buf, uint32_t number)
-{
-	const unsigned char bytes[4] = {
-		(unsigned char)(number >> 24), (unsigned char)(number >> 16),
-		(unsigned char)(number >> 8), (unsigned char)number};
-
-	return hx_buf_append(buf, bytes, sizeof(bytes));
-}
-
-static enum hapax_status begin_array(struct hapax_buf *buf, uint32_t type, size_t count)
-{
-	const uint32_t head[5] = {1, 0, type, (uint32_t)count, 1};
-	enum hapax_status status = HAPAX_OK;
-
-	hx_buf_clear(buf);
-	for (int i = 0; i < 5 && status == HAPAX_OK; i++)
-		status = append_u32(buf, head[i]);
-	return status;
-}
-
-static enum hapax_status append_bytes(struct hapax_buf *buf, struct hapax_bytes bytes)
-{
-	enum hapax_status status = append_u32(buf, (uint32_t)bytes.size);
-
-	return status == HAPAX_OK ? hx_buf_append(buf, bytes.data, bytes.size) : status;
-}
-
 /* Convert rows to arrays of tenants, groups and counts. */
 static enum hapax_status fill_arrays(
 	struct hapax_buf arrays[3], const struct hapax_counters *rows, size_t count)
 {
-	enum hapax_status status = begin_array(&arrays[0], TYPE_BYTEA, count);
+	enum hapax_status status = HAPAX_OK;
 
-	if (status == HAPAX_OK)
-		status = begin_array(&arrays[1], TYPE_BYTEA, count);
-	if (status == HAPAX_OK)
-		status = begin_array(&arrays[2], TYPE_INT8, count * HAPAX_DECISION_COUNT);
+	for (int i = 0; i < 3 && status == HAPAX_OK; i++) {
+		hx_buf_clear(&arrays[i]);
+		status = hx_postgres_append_array(
+			&arrays[i], i < 2 ? HX_POSTGRES_BYTEA : HX_POSTGRES_INT8,
+			i < 2 ? count : count * HAPAX_DECISION_COUNT);
+	}
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++) {
-		status = append_bytes(&arrays[0], rows[i].tenant);
+		status = hx_postgres_append_bytes(&arrays[0], rows[i].tenant);
 		if (status == HAPAX_OK)
-			status = append_bytes(&arrays[1], rows[i].group);
+			status = hx_postgres_append_bytes(&arrays[1], rows[i].group);
 		for (int k = 0; k < HAPAX_DECISION_COUNT && status == HAPAX_OK; k++) {
 			unsigned char number[8];
 
 			hx_postgres_put_i64(number, (int64_t)rows[i].counts[k]);
-			status = append_bytes(&arrays[2], hx_bytes(number, sizeof(number)));
+			status = hx_postgres_append_bytes(
+				&arrays[2], hx_bytes(number, sizeof(number)));
 		}
 	}
 	return status;
@@ -323,7 +293,8 @@ static enum hapax_status count_some(
 	struct exchange *exchange, struct hapax_buf arrays[3], const struct hapax_counters *rows,
 	size_t count, struct hapax_error *err)
 {
-	static const Oid types[3] = {TYPE_BYTEA_ARRAY, TYPE_BYTEA_ARRAY, TYPE_INT8_ARRAY};
+	static const Oid types[3] = {
+		HX_POSTGRES_BYTEA_ARRAY, HX_POSTGRES_BYTEA_ARRAY, HX_POSTGRES_INT8_ARRAY};
 	enum hapax_status status = fill_arrays(arrays, rows, count);
 
 	if (status != HAPAX_OK)

@@ -402,8 +402,7 @@ static bool read_range(struct ask *ask, struct hapax_bytes *rest, int64_t size)
 	int64_t first = 0, last = 0, port = 0;
 	int64_t master_size;
 
-	if (size < 3 || !hx_resp_next(rest, &value) || !hx_resp_integer(&value, &first) ||
-	    !hx_resp_next(rest, &value) || !hx_resp_integer(&value, &last) ||
+	if (size < 3 || !hx_resp_next_integer(rest, &first) || !hx_resp_next_integer(rest, &last) ||
 	    !hx_resp_next(rest, &value) || value.type != HX_RESP_ARRAY || value.integer < 2)
 		return false;
 	master_size = value.integer;
@@ -411,7 +410,7 @@ static bool read_range(struct ask *ask, struct hapax_bytes *rest, int64_t size)
 		return false;
 	if (value.type != HX_RESP_NULL && !hx_resp_text(&value, &host))
 		return false;
-	if (!hx_resp_next(rest, &value) || !hx_resp_integer(&value, &port))
+	if (!hx_resp_next_integer(rest, &port))
 		return false;
 	for (int64_t i = 2; i < master_size + (size - 3); i++) {
 		if (!hx_resp_next(rest, &value))

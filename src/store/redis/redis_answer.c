@@ -38,26 +38,12 @@ static const struct {
 	{"unknown", HAPAX_ERR_UNCERTAIN, HAPAX_OUTCOME_NONE},
 };
 
-static bool next_text(struct hapax_bytes *rest, struct hapax_bytes *ret_text)
-{
-	struct hx_resp_value value;
-
-	return hx_resp_next(rest, &value) && hx_resp_text(&value, ret_text);
-}
-
-static bool next_integer(struct hapax_bytes *rest, int64_t *ret_integer)
-{
-	struct hx_resp_value value;
-
-	return hx_resp_next(rest, &value) && hx_resp_integer(&value, ret_integer);
-}
-
-/* Like next_integer; an empty text is absent. */
+/* Like hx_resp_next_integer(); an empty text is absent. */
 static bool next_or(struct hapax_bytes *rest, int64_t absent, int64_t *ret_integer)
 {
 	struct hapax_bytes text;
 
-	if (!next_text(rest, &text))
+	if (!hx_resp_next_text(rest, &text))
 		return false;
 	if (text.size == 0) {
 		*ret_integer = absent;
@@ -113,7 +99,7 @@ static bool next_word(
 {
 	struct hapax_bytes text;
 
-	if (!next_text(rest, &text))
+	if (!hx_resp_next_text(rest, &text))
 		return false;
 	*ret_number = number_of(text, name, count);
 	return *ret_number >= 0;
@@ -126,7 +112,7 @@ static bool next_hex(
 {
 	struct hapax_bytes text;
 
-	if (!next_text(rest, &text))
+	if (!hx_resp_next_text(rest, &text))
 		return false;
 	*ret_size = (uint32_t)(text.size / 2);
 	return text.size == 0 ||
@@ -142,8 +128,9 @@ static bool read_result(struct hapax_bytes *rest, struct hapax_result *ret_resul
 	if (!next_word(rest, kind_name, HAPAX_RESULT_EXEC + 1, &kind) ||
 	    !next_word(rest, class_name, HAPAX_RESULT_DEFINITIVE + 1, &class_number) ||
 	    !next_or(rest, 0, &status) || !next_or(rest, 0, &omitted) ||
-	    !next_text(rest, &ret_result->headers) || !next_text(rest, &ret_result->body) ||
-	    status < INT32_MIN || status > INT32_MAX || omitted < 0)
+	    !hx_resp_next_text(rest, &ret_result->headers) ||
+	    !hx_resp_next_text(rest, &ret_result->body) || status < INT32_MIN ||
+	    status > INT32_MAX || omitted < 0)
 		return false;
 	ret_result->kind = (enum hapax_result_kind)kind;
 	ret_result->result_class = (enum hapax_result_class)class_number;
@@ -159,9 +146,10 @@ static bool read_head(struct hapax_bytes *rest, struct hapax_record *record)
 	uint32_t attempt_id_size = 0;
 
 	if (!next_word(rest, state_name, HAPAX_STATE_PARKED + 1, &state) ||
-	    !next_integer(rest, &token) || !next_integer(rest, &attempt) ||
-	    !next_integer(rest, &record->first_seen_ms) ||
-	    !next_integer(rest, &record->changed_ms) || !next_or(rest, 0, &record->lease_ends_ms) ||
+	    !hx_resp_next_integer(rest, &token) || !hx_resp_next_integer(rest, &attempt) ||
+	    !hx_resp_next_integer(rest, &record->first_seen_ms) ||
+	    !hx_resp_next_integer(rest, &record->changed_ms) ||
+	    !next_or(rest, 0, &record->lease_ends_ms) ||
 	    !next_or(rest, HAPAX_TIME_NEVER, &record->expires_ms) ||
 	    !next_or(rest, HAPAX_TTL_FOREVER, &record->ttl_ms) ||
 	    !next_word(rest, lapse_name, HAPAX_ON_LAPSE_PARK + 1, &lapse) ||
@@ -172,8 +160,8 @@ static bool read_head(struct hapax_bytes *rest, struct hapax_record *record)
 	    !next_hex(
 		    rest, record->attempt_id, HAPAX_ATTEMPT_ID_SIZE, HAPAX_ATTEMPT_ID_SIZE,
 		    &attempt_id_size) ||
-	    !next_text(rest, &record->owner) || !next_text(rest, &record->error) || token < 0 ||
-	    attempt < 0 || attempt > UINT32_MAX)
+	    !hx_resp_next_text(rest, &record->owner) || !hx_resp_next_text(rest, &record->error) ||
+	    token < 0 || attempt < 0 || attempt > UINT32_MAX)
 		return false;
 	record->state = (enum hapax_state)state;
 	record->on_lapse = (enum hapax_on_lapse)lapse;
@@ -238,10 +226,11 @@ static bool take_numbers(struct hapax_bytes *rest, struct hapax_op *op)
 {
 	int64_t unverified = 0, token = 0, attempt = 0;
 
-	if (!next_integer(rest, &unverified) || !next_integer(rest, &token) ||
-	    !next_integer(rest, &attempt) || !next_integer(rest, &op->first_seen_ms) ||
+	if (!hx_resp_next_integer(rest, &unverified) || !hx_resp_next_integer(rest, &token) ||
+	    !hx_resp_next_integer(rest, &attempt) ||
+	    !hx_resp_next_integer(rest, &op->first_seen_ms) ||
 	    !next_or(rest, HAPAX_TIME_NEVER, &op->expires_ms) ||
-	    !next_integer(rest, &op->lease_left_ms) || token < 0 || attempt < 0 ||
+	    !hx_resp_next_integer(rest, &op->lease_left_ms) || token < 0 || attempt < 0 ||
 	    attempt > UINT32_MAX)
 		return false;
 	op->unverified = unverified != 0;
@@ -273,7 +262,7 @@ static bool take_answer(struct hapax_bytes *rest, struct hapax_op *op)
 {
 	struct hapax_bytes word;
 
-	if (!next_text(rest, &word) || !set_outcome(op, word) || !take_numbers(rest, op) ||
+	if (!hx_resp_next_text(rest, &word) || !set_outcome(op, word) || !take_numbers(rest, op) ||
 	    !take_record(rest, op))
 		return false;
 	if (op->status != HAPAX_OK)
@@ -286,7 +275,7 @@ static enum hx_redis_verdict take_room(struct hapax_bytes *rest, struct hapax_op
 {
 	int64_t size = 0;
 
-	if (!next_integer(rest, &size) || size < 0 || !hx_room_make(op, (size_t)size))
+	if (!hx_resp_next_integer(rest, &size) || size < 0 || !hx_room_make(op, (size_t)size))
 		return HX_REDIS_BROKEN;
 	return HX_REDIS_AGAIN;
 }
@@ -297,7 +286,7 @@ static enum hx_redis_verdict take_group_room(
 {
 	int64_t index = 0;
 
-	if (!next_integer(&rest, &index))
+	if (!hx_resp_next_integer(&rest, &index))
 		return HX_REDIS_BROKEN;
 	for (size_t i = 0; i < count && index > 0; i++) {
 		if (ops[i].status == HAPAX_OK && --index == 0)
@@ -332,9 +321,9 @@ static bool take_ended(struct hapax_bytes *rest, struct hapax_op *op)
 {
 	int64_t attempt = 0, expires_ms = 0;
 
-	if (op->type != HAPAX_OP_COMPLETE || !next_integer(rest, &attempt) ||
-	    !next_integer(rest, &op->first_seen_ms) || !next_integer(rest, &expires_ms) ||
-	    attempt < 1 || attempt > UINT32_MAX)
+	if (op->type != HAPAX_OP_COMPLETE || !hx_resp_next_integer(rest, &attempt) ||
+	    !hx_resp_next_integer(rest, &op->first_seen_ms) ||
+	    !hx_resp_next_integer(rest, &expires_ms) || attempt < 1 || attempt > UINT32_MAX)
 		return false;
 	op->outcome = HAPAX_OUTCOME_APPLIED;
 	op->attempt = (uint32_t)attempt;
@@ -353,9 +342,9 @@ bool hx_redis_answers_begin(
 
 	*answers = (struct hx_redis_answers){.rest = reply};
 	if (!hx_resp_next(&answers->rest, &value) || value.type != HX_RESP_ARRAY ||
-	    value.integer != (int64_t)count + 3 || !next_text(&answers->rest, &word) ||
-	    !text_is(word, "each") || !next_integer(&answers->rest, &answers->now_ms) ||
-	    !next_integer(&answers->rest, &removed) || removed < 0 || answers->now_ms < 0 ||
+	    value.integer != (int64_t)count + 3 || !hx_resp_next_text(&answers->rest, &word) ||
+	    !text_is(word, "each") || !hx_resp_next_integer(&answers->rest, &answers->now_ms) ||
+	    !hx_resp_next_integer(&answers->rest, &removed) || removed < 0 || answers->now_ms < 0 ||
 	    answers->now_ms > (int64_t)HX_TOKEN_MAX)
 		return false;
 	answers->removed = (uint64_t)removed;
@@ -378,7 +367,7 @@ enum hx_redis_verdict hx_redis_answers_next(struct hx_redis_answers *answers, st
 		is_good = take_answer(&answers->rest, op);
 	else if (
 		value.type == HX_RESP_ARRAY && value.integer == 2 &&
-		next_text(&answers->rest, &word) && text_is(word, "room"))
+		hx_resp_next_text(&answers->rest, &word) && text_is(word, "room"))
 		return take_room(&answers->rest, op);
 	if (is_good)
 		return HX_REDIS_DECIDED;

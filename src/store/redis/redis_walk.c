@@ -186,20 +186,6 @@ static enum hapax_status ask_all(
 	return status;
 }
 
-static bool next_integer(struct hapax_bytes *rest, int64_t *ret_integer)
-{
-	struct hx_resp_value value;
-
-	return hx_resp_next(rest, &value) && hx_resp_integer(&value, ret_integer);
-}
-
-static bool next_text(struct hapax_bytes *rest, struct hapax_bytes *ret_text)
-{
-	struct hx_resp_value value;
-
-	return hx_resp_next(rest, &value) && hx_resp_text(&value, ret_text);
-}
-
 /* ---------------------------------------------------------------- scan */
 
 /* Begin a partition: its place is empty. */
@@ -240,7 +226,8 @@ static enum hapax_status hand_out_page(
 	int64_t now_ms = 0;
 	bool stops = false;
 
-	if (count < 2 || !next_integer(&rest, &now_ms) || !next_text(&rest, &at_end))
+	if (count < 2 || !hx_resp_next_integer(&rest, &now_ms) ||
+	    !hx_resp_next_text(&rest, &at_end))
 		return refuse_form(err);
 	for (int64_t i = 2; i + 1 < count && !stops; i += 2) {
 		struct hapax_record record;
@@ -248,7 +235,7 @@ static enum hapax_status hand_out_page(
 		struct hapax_bytes member;
 		bool is_present;
 
-		if (!next_text(&rest, &member) ||
+		if (!hx_resp_next_text(&rest, &member) ||
 		    !hx_redis_record_read(&rest, NULL, &record, &is_present))
 			return refuse_form(err);
 		if (!hx_redis_member_split(
@@ -326,7 +313,7 @@ static enum hapax_status take_card(
 
 	(void)count;
 	rest = hx_bytes(exchange->reply.data, exchange->reply.size);
-	if (!next_integer(&rest, &cards))
+	if (!hx_resp_next_integer(&rest, &cards))
 		return refuse_form(err);
 	if (cards > 0 && exchange->partition < *first)
 		*first = exchange->partition;
@@ -408,8 +395,9 @@ static enum hapax_status take_sweep(
 	struct sweep_state *state = context;
 	int64_t looked = 0, removed = 0, lapsed = 0, remaining = 0;
 
-	if (count != 4 || !next_integer(&rest, &looked) || !next_integer(&rest, &removed) ||
-	    !next_integer(&rest, &lapsed) || !next_integer(&rest, &remaining))
+	if (count != 4 || !hx_resp_next_integer(&rest, &looked) ||
+	    !hx_resp_next_integer(&rest, &removed) || !hx_resp_next_integer(&rest, &lapsed) ||
+	    !hx_resp_next_integer(&rest, &remaining))
 		return refuse_form(err);
 	state->sweep->looked += (uint64_t)looked;
 	state->sweep->removed += (uint64_t)removed;
@@ -517,11 +505,11 @@ static bool hand_out_hour(
 	unsigned char scratch[2 * HX_SCOPE_PART_SIZE_MAX];
 	struct hapax_bytes scope;
 
-	while (next_text(&rest, &scope)) {
+	while (hx_resp_next_text(&rest, &scope)) {
 		for (int i = 0; i < HAPAX_DECISION_COUNT; i++) {
 			int64_t count = 0;
 
-			if (!next_integer(&rest, &count) || count < 0)
+			if (!hx_resp_next_integer(&rest, &count) || count < 0)
 				return false;
 			row->counts[i] = (uint64_t)count;
 			stats->counts[i] += (uint64_t)count;
@@ -550,7 +538,7 @@ static enum hapax_status list_hours(
 		status = ask(exchange, &rest, &count, err);
 		if (status != HAPAX_OK || count == 0)
 			return status;
-		if (!next_integer(&rest, &row.hour_ms) ||
+		if (!hx_resp_next_integer(&rest, &row.hour_ms) ||
 		    !hand_out_hour(rest, &row, stats, each, context, &stops))
 			return refuse_form(err);
 	}
@@ -572,7 +560,7 @@ static enum hapax_status take_stats(
 
 	(void)exchange;
 	for (int i = 0; i < 8; i++) {
-		if (count != 8 || !next_integer(&rest, &numbers[i]))
+		if (count != 8 || !hx_resp_next_integer(&rest, &numbers[i]))
 			return refuse_form(err);
 	}
 	if (numbers[0] > stats->now_ms)

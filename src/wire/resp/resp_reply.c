@@ -271,3 +271,17 @@ bool hx_resp_integer(const struct hx_resp_value *value, int64_t *ret_integer)
 	}
 	return hx_resp_text(value, &text) && hx_resp_parse_integer(text, ret_integer);
 }
+
+bool hx_resp_next_text(struct hapax_bytes *rest, struct hapax_bytes *ret_text)
+{
+	struct hx_resp_value value;
+
+	return hx_resp_next(rest, &value) && hx_resp_text(&value, ret_text);
+}
+
+bool hx_resp_next_integer(struct hapax_bytes *rest, int64_t *ret_integer)
+{
+	struct hx_resp_value value;
+
+	return hx_resp_next(rest, &value) && hx_resp_integer(&value, ret_integer);
+}

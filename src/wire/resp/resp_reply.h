@@ -56,4 +56,8 @@ bool hx_resp_text(const struct hx_resp_value *value, struct hapax_bytes *ret_tex
 /* An INTEGER, or text that is one. */
 bool hx_resp_integer(const struct hx_resp_value *value, int64_t *ret_integer);
 
+/* The same of the next value. */
+bool hx_resp_next_text(struct hapax_bytes *rest, struct hapax_bytes *ret_text);
+bool hx_resp_next_integer(struct hapax_bytes *rest, int64_t *ret_integer);
+
 #endif

@@ -7,9 +7,7 @@
  * failure does not abort the caller's transaction.
  */
 #include <assert.h>
-#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <libpq-fe.h>
@@ -35,7 +33,6 @@ enum {
 	ARGUMENTS = 1 + HX_POSTGRES_ARGUMENTS,
 	REPEATS_MAX = 8, /* for more room */
 
-	TYPE_INT8 = 20,
 	ANSWER_PLACE = 0,
 	ANSWER_CODE = 21,
 	ANSWER_DETAIL = 22,
@@ -202,11 +199,8 @@ static enum verdict judge_fault(
 		return VERDICT_SPLIT;
 	/* Another transaction holds the key: it is in progress. */
 	if (fault == HX_POSTGRES_FAULT_LOCKED && kind == HX_POSTGRES_APART &&
-	    (ops[0]->type == HAPAX_OP_CLAIM || ops[0]->type == HAPAX_OP_CHECK)) {
-		hx_store_refuse(ops[0], HAPAX_OK);
-		ops[0]->outcome = HAPAX_OUTCOME_IN_PROGRESS;
+	    hx_postgres_op_answer_locked(ops[0]))
 		return VERDICT_DONE;
-	}
 	fail_all(
 		ops, count,
 		fault == HX_POSTGRES_FAULT_LOST ? HAPAX_ERR_UNAVAILABLE
@@ -338,20 +332,10 @@ static void operate(
 static size_t run_segment(
 	struct joined_store *store, struct hapax_op *ops, size_t count, size_t first)
 {
-	enum hx_postgres_group kind = HX_POSTGRES_APART;
+	enum hx_postgres_group kind;
 	enum hapax_status refused = HAPAX_OK;
-	size_t end = first;
+	size_t end = hx_postgres_segment_end(ops, count, first, BATCH_OPS, &kind);
 
-	if (ops[first].flags & HAPAX_OP_LINKED)
-		kind = HX_POSTGRES_TOGETHER;
-	if (ops[first].flags & HAPAX_OP_ALL_OR_NOTHING)
-		kind = HX_POSTGRES_ALL_OR_NOTHING;
-	if (kind != HX_POSTGRES_APART)
-		end = hx_store_group_end(ops, count, first);
-	else
-		while (end < count && end - first < BATCH_OPS &&
-		       !(ops[end].flags & HAPAX_OP_LINKED))
-			end++;
 	store->count = 0;
 	for (size_t i = first; i < end; i++) {
 		enum hapax_status status;
@@ -525,54 +509,21 @@ static enum hapax_status find_ledger(struct joined_store *store, struct hapax_er
 	return status;
 }
 
-static enum hapax_status run_text(
-	struct joined_store *store, const char *text, PGresult **ret_result,
-	struct hapax_error *err)
-{
-	struct hapax_buf *sql = &store->session.sql;
-	enum hapax_status status;
-	PGresult *result;
-
-	hx_buf_clear(sql);
-	status = hx_postgres_sql_append(sql, store->place.schema, text);
-	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "not enough memory to join a database");
-	result = PQexec(store->conn, (const char *)sql->data);
-	if (PQresultStatus(result) != PGRES_TUPLES_OK) {
-		status = hx_postgres_result_error(result, "could not read the store", err);
-		PQclear(result);
-		return status;
-	}
-	*ret_result = result;
-	return HAPAX_OK;
-}
-
 /* Read its version and the test clock. */
 static enum hapax_status read_ledger(struct joined_store *store, struct hapax_error *err)
 {
-	const struct hapax_clock *clock = store->session.clock;
-	char text[160];
-	PGresult *result = NULL;
-	int64_t version;
-	enum hapax_status status;
+	enum hapax_status status = hx_postgres_session_ledger_sql(&store->session);
+	PGresult *result;
 
-	(void)snprintf(text, sizeof(text), "SELECT version, epoch_ms FROM @@hapax_meta");
-	if (clock != NULL)
-		(void)snprintf(
-			text, sizeof(text),
-			"UPDATE @@hapax_meta SET epoch_ms = coalesce(epoch_ms, %" PRId64
-			") RETURNING version, epoch_ms",
-			clock->wall_ms(clock->context) - clock->boot_ms(clock->context));
-	status = run_text(store, text, &result, err);
 	if (status != HAPAX_OK)
-		return status;
-	version = PQntuples(result) == 1 ? strtoll(PQgetvalue(result, 0, 0), NULL, 10) : -1;
-	if (clock != NULL && PQntuples(result) == 1)
-		store->session.epoch_ms = strtoll(PQgetvalue(result, 0, 1), NULL, 10);
+		return hx_error_set(err, status, 0, "not enough memory to join a database");
+	result = PQexec(store->conn, (const char *)store->session.sql.data);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK)
+		status = hx_postgres_result_error(result, "could not read the store", err);
+	else
+		status = hx_postgres_session_take_ledger(&store->session, result, err);
 	PQclear(result);
-	if (version != HX_POSTGRES_VERSION)
-		return hx_postgres_version_error(version, store->place.schema, err);
-	return HAPAX_OK;
+	return status;
 }
 
 static bool is_ours(const char *name)
@@ -635,7 +586,7 @@ static enum hapax_status prepare_text(
 static enum hapax_status prepare_join(struct joined_store *store, struct hapax_error *err)
 {
 	struct hapax_buf *sql = &store->session.sql;
-	Oid types[ARGUMENTS] = {TYPE_INT8};
+	Oid types[ARGUMENTS] = {HX_POSTGRES_INT8};
 
 	memcpy(types + 1, hx_postgres_argument_types, sizeof(hx_postgres_argument_types));
 	hx_buf_clear(sql);
