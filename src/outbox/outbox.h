@@ -96,67 +96,78 @@ enum hx_outbox_savepoint {
 
 struct hapax_outbox;
 
-/* Contracts: see the functions below and hapax/outbox.h. */
+/* The functions of a database. Contracts: see the functions below and hapax/outbox.h. */
+typedef void hx_outbox_close_fn(struct hapax_outbox *outbox);
+typedef enum hapax_status hx_outbox_add_fn(
+	struct hapax_outbox *outbox, const struct hapax_outbox_event *event,
+	struct hapax_bytes headers, char ret_id[HAPAX_OUTBOX_ID_SIZE], struct hapax_error *err);
+typedef enum hapax_status hx_outbox_savepoint_fn(
+	struct hapax_outbox *outbox, enum hx_outbox_savepoint savepoint, struct hapax_error *err);
+/* Counts sent rows only on request: there may be many. */
+typedef enum hapax_status hx_outbox_status_fn(
+	struct hapax_outbox *outbox, bool with_sent, struct hapax_outbox_status *status,
+	struct hapax_error *err);
+typedef enum hapax_status hx_outbox_retry_fn(
+	struct hapax_outbox *outbox, const char *id, const char *ordering_key, uint64_t *count,
+	struct hapax_error *err);
+typedef enum hapax_status hx_outbox_park_fn(
+	struct hapax_outbox *outbox, const char *id, uint64_t *count, struct hapax_error *err);
+/* At most limit rows. */
+typedef enum hapax_status hx_outbox_purge_fn(
+	struct hapax_outbox *outbox, int64_t age_ms, unsigned limit, uint64_t *count,
+	struct hapax_error *err);
+/* value, if not NULL, is the only parameter; "@@" then stands for the outbox's schema. */
+typedef enum hapax_status hx_outbox_query_fn(
+	struct hapax_outbox *outbox, const char *sql, const char *value, hapax_outbox_row_fn *row,
+	void *context, struct hapax_error *err);
+typedef enum hapax_status hx_outbox_adopt_fn(
+	struct hapax_outbox *outbox, const struct hapax_outbox_table *table, bool with_existing,
+	uint64_t *count, struct hapax_error *err);
+
+/* For relays; never on joined connections. */
+
+/* Renew the relay's leases and balance its share of partitions; no row is in progress. */
+typedef enum hapax_status hx_outbox_keep_alive_fn(
+	struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,
+	bool is_idle, unsigned *ret_partitions, struct hapax_error *err);
+/* Set rows behind parked ones aside, or make them pending again; limits pauses, too. */
+typedef enum hapax_status hx_outbox_settle_fn(
+	struct hapax_outbox *outbox, const char *relay, int64_t pause_ms_max,
+	struct hapax_error *err);
+typedef enum hapax_status hx_outbox_leave_fn(
+	struct hapax_outbox *outbox, const char *relay, struct hapax_error *err);
+/* Turn notifications of new rows on or off. NULL: not supported. */
+typedef enum hapax_status hx_outbox_set_idle_fn(
+	struct hapax_outbox *outbox, const char *relay, bool is_idle, struct hapax_error *err);
+typedef enum hapax_status hx_outbox_fetch_fn(
+	struct hapax_outbox *outbox, const char *relay, unsigned limit,
+	struct hx_outbox_batch *batch, struct hapax_error *err);
+/* Store the outcome of all decided rows. */
+typedef enum hapax_status hx_outbox_mark_fn(
+	struct hapax_outbox *outbox, struct hx_outbox_batch *batch, struct hapax_error *err);
+/* Wait until there may be new rows, a wake-up, or the timeout. */
+typedef void hx_outbox_wait_fn(struct hapax_outbox *outbox, int64_t wait_ns);
+
 struct hx_outbox_ops {
 	const char *name;
 	int64_t poll_ms;  /* how often to poll without notifications */
 	const char *held; /* "FROM ... WHERE": held rows, by their index */
-	void (*close)(struct hapax_outbox *outbox);
-	enum hapax_status (*add)(
-		struct hapax_outbox *outbox, const struct hapax_outbox_event *event,
-		struct hapax_bytes headers, char ret_id[HAPAX_OUTBOX_ID_SIZE],
-		struct hapax_error *err);
-	enum hapax_status (*savepoint)(
-		struct hapax_outbox *outbox, enum hx_outbox_savepoint savepoint,
-		struct hapax_error *err);
-	/* Counts sent rows only on request: there may be many. */
-	enum hapax_status (*status)(
-		struct hapax_outbox *outbox, bool with_sent, struct hapax_outbox_status *status,
-		struct hapax_error *err);
-
-	enum hapax_status (*retry)(
-		struct hapax_outbox *outbox, const char *id, const char *ordering_key,
-		uint64_t *count, struct hapax_error *err);
-	enum hapax_status (*park)(
-		struct hapax_outbox *outbox, const char *id, uint64_t *count,
-		struct hapax_error *err);
-	/* At most limit rows. */
-	enum hapax_status (*purge)(
-		struct hapax_outbox *outbox, int64_t age_ms, unsigned limit, uint64_t *count,
-		struct hapax_error *err);
-	/* value, if not NULL, is the only parameter; "@@" then stands for the outbox's schema. */
-	enum hapax_status (*query)(
-		struct hapax_outbox *outbox, const char *sql, const char *value,
-		hapax_outbox_row_fn *row, void *context, struct hapax_error *err);
-	enum hapax_status (*adopt)(
-		struct hapax_outbox *outbox, const struct hapax_outbox_table *table,
-		bool with_existing, uint64_t *count, struct hapax_error *err);
-
-	/* For relays; never on joined connections. */
-
-	/* Renew the relay's leases and balance its share of partitions; no row is in progress. */
-	enum hapax_status (*keep_alive)(
-		struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,
-		bool is_idle, unsigned *ret_partitions, struct hapax_error *err);
-	/* Set rows behind parked ones aside, or make them pending again; limits pauses, too. */
-	enum hapax_status (*settle)(
-		struct hapax_outbox *outbox, const char *relay, int64_t pause_ms_max,
-		struct hapax_error *err);
-	enum hapax_status (*leave)(
-		struct hapax_outbox *outbox, const char *relay, struct hapax_error *err);
-	/* Turn notifications of new rows on or off. NULL: not supported. */
-	enum hapax_status (*set_idle)(
-		struct hapax_outbox *outbox, const char *relay, bool is_idle,
-		struct hapax_error *err);
-	enum hapax_status (*fetch)(
-		struct hapax_outbox *outbox, const char *relay, unsigned limit,
-		struct hx_outbox_batch *batch, struct hapax_error *err);
-	/* Store the outcome of all decided rows. */
-	enum hapax_status (*mark)(
-		struct hapax_outbox *outbox, struct hx_outbox_batch *batch,
-		struct hapax_error *err);
-	/* Wait until there may be new rows, a wake-up, or the timeout. */
-	void (*wait)(struct hapax_outbox *outbox, int64_t wait_ns);
+	hx_outbox_close_fn *close;
+	hx_outbox_add_fn *add;
+	hx_outbox_savepoint_fn *savepoint;
+	hx_outbox_status_fn *status;
+	hx_outbox_retry_fn *retry;
+	hx_outbox_park_fn *park;
+	hx_outbox_purge_fn *purge;
+	hx_outbox_query_fn *query;
+	hx_outbox_adopt_fn *adopt;
+	hx_outbox_keep_alive_fn *keep_alive;
+	hx_outbox_settle_fn *settle;
+	hx_outbox_leave_fn *leave;
+	hx_outbox_set_idle_fn *set_idle;
+	hx_outbox_fetch_fn *fetch;
+	hx_outbox_mark_fn *mark;
+	hx_outbox_wait_fn *wait;
 };
 
 struct hapax_outbox {

@@ -22,7 +22,9 @@
 
 #include "base/alloc.h"
 #include "base/backoff.h"
+#include "base/bytes.h"
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/random.h"
@@ -140,21 +142,6 @@ static void note_progress(struct hapax_relay *relay)
 
 /* ------------------------------------------------------------------ waves */
 
-static uint32_t hash_of(struct hapax_bytes key)
-{
-	const unsigned char *data = key.data;
-	uint32_t hash = 2166136261u;
-
-	for (size_t i = 0; i < key.size; i++)
-		hash = (hash ^ data[i]) * 16777619u;
-	return hash;
-}
-
-static bool is_same(struct hapax_bytes a, struct hapax_bytes b)
-{
-	return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
-}
-
 /* Give each row its position within its key; returns the number of waves. */
 static unsigned number_waves(struct hapax_relay *relay)
 {
@@ -164,7 +151,8 @@ static unsigned number_waves(struct hapax_relay *relay)
 	memset(relay->slots, 0, sizeof(relay->slots));
 	for (size_t i = 0; i < batch->count; i++) {
 		struct hx_outbox_row *row = &batch->rows[i];
-		uint32_t slot = hash_of(row->ordering_key) % KEY_SLOTS;
+		uint32_t slot =
+			hx_crc32c(0, row->ordering_key.data, row->ordering_key.size) % KEY_SLOTS;
 
 		row->outcome = HX_OUTBOX_UNDECIDED;
 		row->is_awaited = false;
@@ -174,7 +162,7 @@ static unsigned number_waves(struct hapax_relay *relay)
 		relay->before[i] = 0;
 		if (row->ordering_key.size > 0) {
 			while (relay->slots[slot] != 0 &&
-			       !is_same(
+			       !hx_bytes_equal(
 				       batch->rows[relay->slots[slot] - 1].ordering_key,
 				       row->ordering_key))
 				slot = (slot + 1) % KEY_SLOTS;

@@ -330,6 +330,43 @@ static void integers_are_read_from_texts(void **state)
 	}
 }
 
+/* The first failure stays, and nothing is written after it. */
+static void words_keep_their_first_failure(void **state)
+{
+	struct hx_resp_words words;
+	struct hapax_bytes rest, text;
+	struct hapax_buf buf;
+	int64_t number = 0;
+
+	(void)state;
+	hx_buf_init(&buf, 64);
+	hx_resp_words_begin(&words, &buf, 3);
+	hx_resp_word_text(&words, "SET");
+	hx_resp_word(&words, HX_BYTES_LIT("k"));
+	hx_resp_word_integer(&words, -12);
+	assert_int_equal(words.status, HAPAX_OK);
+	assert_int_equal(buf.size, strlen("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$3\r\n-12\r\n"));
+	rest = hx_bytes(buf.data + 4, buf.size - 4);
+	assert_true(hx_resp_next_text(&rest, &text));
+	assert_true(hx_bytes_equal(text, HX_BYTES_LIT("SET")));
+	assert_false(hx_resp_next_integer(&rest, &number));
+	assert_true(hx_resp_next_integer(&rest, &number));
+	assert_int_equal(number, -12);
+	assert_false(hx_resp_next_text(&rest, &text));
+	hx_buf_clear(&buf);
+	hx_resp_words_begin(&words, &buf, 2);
+	hx_resp_word(
+		&words,
+		HX_BYTES_LIT(
+			"a word that is longer than the sixty-four bytes of this small buffer"));
+	assert_int_equal(words.status, HAPAX_ERR_LIMIT);
+	hx_resp_word_text(&words, "k");
+	hx_resp_word_integer(&words, 1);
+	assert_int_equal(words.status, HAPAX_ERR_LIMIT);
+	assert_int_equal(buf.size, 4);
+	hx_buf_done(&buf);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +379,7 @@ int main(void)
 		cmocka_unit_test(integers_are_read_from_texts),
 		cmocka_unit_test(writers_write_both_protocols),
 		cmocka_unit_test(writers_write_all_or_nothing),
+		cmocka_unit_test(words_keep_their_first_failure),
 	};
 
 	return cmocka_run_group_tests_name("resp", tests, NULL, NULL);

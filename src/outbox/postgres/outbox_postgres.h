@@ -72,37 +72,19 @@ enum hapax_status hx_outbox_postgres_call(
 	const void *const *values, const char *what, int64_t *ret_number, struct hapax_error *err);
 
 /* In outbox_postgres_manage.c. */
-enum hapax_status hx_outbox_postgres_retry(
-	struct hapax_outbox *outbox, const char *id, const char *ordering_key, uint64_t *count,
-	struct hapax_error *err);
-enum hapax_status hx_outbox_postgres_park(
-	struct hapax_outbox *outbox, const char *id, uint64_t *count, struct hapax_error *err);
-enum hapax_status hx_outbox_postgres_purge(
-	struct hapax_outbox *outbox, int64_t age_ms, unsigned limit, uint64_t *count,
-	struct hapax_error *err);
-enum hapax_status hx_outbox_postgres_query(
-	struct hapax_outbox *base, const char *sql, const char *value, hapax_outbox_row_fn *row,
-	void *context, struct hapax_error *err);
-enum hapax_status hx_outbox_postgres_adopt(
-	struct hapax_outbox *base, const struct hapax_outbox_table *table, bool with_existing,
-	uint64_t *count, struct hapax_error *err);
+hx_outbox_retry_fn hx_outbox_postgres_retry;
+hx_outbox_park_fn hx_outbox_postgres_park;
+hx_outbox_purge_fn hx_outbox_postgres_purge;
+hx_outbox_query_fn hx_outbox_postgres_query;
+hx_outbox_adopt_fn hx_outbox_postgres_adopt;
 
 /* In outbox_postgres_relay.c. */
-enum hapax_status hx_outbox_postgres_renew(
-	struct hapax_outbox *outbox, const char *relay, const char *owner, int64_t lease_ms,
-	bool is_idle, unsigned *ret_partitions, struct hapax_error *err);
-enum hapax_status hx_outbox_postgres_settle(
-	struct hapax_outbox *outbox, const char *relay, int64_t pause_ms_max,
-	struct hapax_error *err);
-enum hapax_status hx_outbox_postgres_leave(
-	struct hapax_outbox *outbox, const char *relay, struct hapax_error *err);
-enum hapax_status hx_outbox_postgres_set_idle(
-	struct hapax_outbox *outbox, const char *relay, bool is_idle, struct hapax_error *err);
-enum hapax_status hx_outbox_postgres_fetch(
-	struct hapax_outbox *outbox, const char *relay, unsigned limit,
-	struct hx_outbox_batch *batch, struct hapax_error *err);
-enum hapax_status hx_outbox_postgres_mark(
-	struct hapax_outbox *outbox, struct hx_outbox_batch *batch, struct hapax_error *err);
-void hx_outbox_postgres_wait(struct hapax_outbox *base, int64_t wait_ns);
+hx_outbox_keep_alive_fn hx_outbox_postgres_renew;
+hx_outbox_settle_fn hx_outbox_postgres_settle;
+hx_outbox_leave_fn hx_outbox_postgres_leave;
+hx_outbox_set_idle_fn hx_outbox_postgres_set_idle;
+hx_outbox_fetch_fn hx_outbox_postgres_fetch;
+hx_outbox_mark_fn hx_outbox_postgres_mark;
+hx_outbox_wait_fn hx_outbox_postgres_wait;
 
 #endif

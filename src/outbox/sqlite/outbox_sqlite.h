@@ -55,20 +55,11 @@ enum hapax_status hx_outbox_sqlite_end(
 	struct hx_outbox_sqlite *outbox, int code, const char *what, struct hapax_error *err);
 
 /* In outbox_sqlite_manage.c. */
-enum hapax_status hx_outbox_sqlite_retry(
-	struct hapax_outbox *base, const char *id, const char *ordering_key, uint64_t *count,
-	struct hapax_error *err);
-enum hapax_status hx_outbox_sqlite_park(
-	struct hapax_outbox *base, const char *id, uint64_t *count, struct hapax_error *err);
-enum hapax_status hx_outbox_sqlite_purge(
-	struct hapax_outbox *base, int64_t age_ms, unsigned limit, uint64_t *count,
-	struct hapax_error *err);
-enum hapax_status hx_outbox_sqlite_query(
-	struct hapax_outbox *base, const char *sql, const char *value, hapax_outbox_row_fn *row,
-	void *context, struct hapax_error *err);
-enum hapax_status hx_outbox_sqlite_adopt(
-	struct hapax_outbox *base, const struct hapax_outbox_table *table, bool with_existing,
-	uint64_t *count, struct hapax_error *err);
+hx_outbox_retry_fn hx_outbox_sqlite_retry;
+hx_outbox_park_fn hx_outbox_sqlite_park;
+hx_outbox_purge_fn hx_outbox_sqlite_purge;
+hx_outbox_query_fn hx_outbox_sqlite_query;
+hx_outbox_adopt_fn hx_outbox_sqlite_adopt;
 
 /* Make rows pending again that no longer wait behind a parked one. */
 int hx_outbox_sqlite_release(struct hx_outbox_sqlite *outbox);
@@ -77,19 +68,11 @@ int hx_outbox_sqlite_release(struct hx_outbox_sqlite *outbox);
 int hx_outbox_sqlite_forget_lost(struct hx_outbox_sqlite *outbox);
 
 /* In outbox_sqlite_relay.c. */
-enum hapax_status hx_outbox_sqlite_renew(
-	struct hapax_outbox *base, const char *relay, const char *owner, int64_t lease_ms,
-	bool is_idle, unsigned *ret_partitions, struct hapax_error *err);
-enum hapax_status hx_outbox_sqlite_settle(
-	struct hapax_outbox *base, const char *relay, int64_t pause_ms_max,
-	struct hapax_error *err);
-enum hapax_status hx_outbox_sqlite_leave(
-	struct hapax_outbox *base, const char *relay, struct hapax_error *err);
-enum hapax_status hx_outbox_sqlite_fetch(
-	struct hapax_outbox *base, const char *relay, unsigned limit, struct hx_outbox_batch *batch,
-	struct hapax_error *err);
-enum hapax_status hx_outbox_sqlite_mark(
-	struct hapax_outbox *base, struct hx_outbox_batch *batch, struct hapax_error *err);
-void hx_outbox_sqlite_wait(struct hapax_outbox *outbox, int64_t wait_ns);
+hx_outbox_keep_alive_fn hx_outbox_sqlite_renew;
+hx_outbox_settle_fn hx_outbox_sqlite_settle;
+hx_outbox_leave_fn hx_outbox_sqlite_leave;
+hx_outbox_fetch_fn hx_outbox_sqlite_fetch;
+hx_outbox_mark_fn hx_outbox_sqlite_mark;
+hx_outbox_wait_fn hx_outbox_sqlite_wait;
 
 #endif

@@ -33,7 +33,8 @@ enum {
 /* Looked up to see whether the store answers. No caller uses this key. */
 static const struct hapax_bytes probe_key = {"\0hapax probe", 12};
 
-int64_t hx_guard_now_ms(const struct hx_guard *guard)
+/* The clock's boot time, used for all intervals. */
+static int64_t now_of(const struct hx_guard *guard)
 {
 	return guard->options.clock->boot_ms(guard->options.clock->context);
 }
@@ -54,7 +55,7 @@ void hx_guard_note(struct hx_guard *guard, bool has_answered)
 	hx_mutex_lock(&guard->mutex);
 	if (has_answered) {
 		hx_breaker_succeed(&guard->breaker);
-	} else if (hx_breaker_fail(&guard->breaker, hx_guard_now_ms(guard), random)) {
+	} else if (hx_breaker_fail(&guard->breaker, now_of(guard), random)) {
 		guard->outage.outages++;
 		hx_cond_signal(&guard->wake);
 	}
@@ -171,7 +172,7 @@ static int64_t next_due_ms(const struct hx_guard *guard)
 
 static int64_t tick(struct hx_guard *guard)
 {
-	int64_t now_ms = hx_guard_now_ms(guard);
+	int64_t now_ms = now_of(guard);
 	int64_t due_ms;
 	bool is_away;
 	bool is_over;
@@ -193,7 +194,7 @@ static int64_t tick(struct hx_guard *guard)
 		hx_guard_note(guard, false);
 	}
 	hx_mutex_lock(&guard->mutex);
-	guard->reconcile_ms = hx_guard_now_ms(guard) + RECONCILE_INTERVAL_MS;
+	guard->reconcile_ms = now_of(guard) + RECONCILE_INTERVAL_MS;
 	due_ms = next_due_ms(guard);
 	hx_mutex_unlock(&guard->mutex);
 	return due_ms;
@@ -220,8 +221,7 @@ static void keep_trying(void *arg)
 		else
 			(void)hx_cond_wait_until_ns(
 				&guard->wake, &guard->mutex,
-				hx_clock_mono_ns() +
-					(due_ms - hx_guard_now_ms(guard)) * HX_NS_PER_MS);
+				hx_clock_mono_ns() + (due_ms - now_of(guard)) * HX_NS_PER_MS);
 	}
 	hx_mutex_unlock(&guard->mutex);
 }

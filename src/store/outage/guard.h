@@ -40,9 +40,6 @@ struct hx_guard {
 	bool stops; /* Locks: mutex */
 };
 
-/* The clock's boot time, used for all intervals. */
-int64_t hx_guard_now_ms(const struct hx_guard *guard);
-
 /* Record whether the store answered. */
 void hx_guard_note(struct hx_guard *guard, bool has_answered);
 

@@ -279,7 +279,7 @@ void hx_postgres_put_i64(unsigned char out[8], int64_t number)
 	memcpy(out, &big, sizeof(big));
 }
 
-enum hapax_status hx_postgres_append_number(struct hapax_buf *buf, int64_t number, size_t size)
+static enum hapax_status append_number(struct hapax_buf *buf, int64_t number, size_t size)
 {
 	unsigned char bytes[8];
 
@@ -289,7 +289,7 @@ enum hapax_status hx_postgres_append_number(struct hapax_buf *buf, int64_t numbe
 
 enum hapax_status hx_postgres_append_bytes(struct hapax_buf *buf, struct hapax_bytes bytes)
 {
-	enum hapax_status status = hx_postgres_append_number(buf, (int64_t)bytes.size, 4);
+	enum hapax_status status = append_number(buf, (int64_t)bytes.size, 4);
 
 	return status == HAPAX_OK ? hx_buf_append(buf, bytes.data, bytes.size) : status;
 }
@@ -300,7 +300,7 @@ enum hapax_status hx_postgres_append_array(struct hapax_buf *buf, Oid element, s
 	enum hapax_status status = HAPAX_OK;
 
 	for (size_t i = 0; i < HX_COUNT(head) && status == HAPAX_OK; i++)
-		status = hx_postgres_append_number(buf, head[i], 4);
+		status = append_number(buf, head[i], 4);
 	return status;
 }
 
@@ -324,12 +324,11 @@ static enum hapax_status append_element(struct hapax_buf *buf, Oid element, stru
 	enum hapax_status status;
 
 	if (value.is_null)
-		return hx_postgres_append_number(buf, -1, 4);
+		return append_number(buf, -1, 4);
 	if (element != HX_POSTGRES_BYTEA) {
-		status = hx_postgres_append_number(buf, (int64_t)number_size(element), 4);
-		return status == HAPAX_OK
-			? hx_postgres_append_number(buf, value.number, number_size(element))
-			: status;
+		status = append_number(buf, (int64_t)number_size(element), 4);
+		return status == HAPAX_OK ? append_number(buf, value.number, number_size(element))
+					  : status;
 	}
 	return hx_postgres_append_bytes(buf, value.bytes);
 }
@@ -372,7 +371,7 @@ static enum hapax_status append_scalars(
 	for (size_t i = 0; i < HX_POSTGRES_SCALARS && status == HAPAX_OK; i++) {
 		arguments->offsets[i] = buf->size;
 		arguments->lengths[i] = (int)scalars[i].size;
-		status = hx_postgres_append_number(buf, scalars[i].number, scalars[i].size);
+		status = append_number(buf, scalars[i].number, scalars[i].size);
 	}
 	if (rules->now_ms < 0)
 		arguments->offsets[0] = SIZE_MAX;

@@ -148,8 +148,7 @@ int64_t hx_postgres_number(const PGresult *result, int row, int column);
 /* Big-endian, as PostgreSQL sends numbers. */
 void hx_postgres_put_i64(unsigned char out[8], int64_t number);
 
-/* Append the last size bytes of a number; bytes with their size; the head of an array. */
-enum hapax_status hx_postgres_append_number(struct hapax_buf *buf, int64_t number, size_t size);
+/* Append bytes with their size; the head of an array. */
 enum hapax_status hx_postgres_append_bytes(struct hapax_buf *buf, struct hapax_bytes bytes);
 enum hapax_status hx_postgres_append_array(struct hapax_buf *buf, Oid element, size_t count);
 

@@ -9,7 +9,15 @@
 
 #include "store/sqlite/sqlite_connection.h"
 #include "store/sqlite/sqlite_group.h"
-#include "store/sqlite/sqlite_request.h"
+
+/* One submit on its way to the I/O thread. */
+struct hx_sqlite_request {
+	struct hx_sqlite_request *next;
+	struct hapax_op *ops;
+	size_t count;
+	struct hapax_completion completion;
+	int64_t deadline_ns; /* when its wait for locks ends; includes the time in the queue */
+};
 
 struct hx_sqlite_batch {
 	struct hx_sqlite_connection *connection;

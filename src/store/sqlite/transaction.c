@@ -219,7 +219,8 @@ static int count_unparked(
 				 : code;
 }
 
-int hx_sqlite_transaction_count(
+/* Count a record's change of state in meta and hapax_scope; HAPAX_STATE_ABSENT: no record. */
+static int count_change(
 	struct hx_sqlite_transaction *transaction, struct hapax_bytes tenant,
 	struct hapax_bytes group, enum hapax_state before, enum hapax_state after)
 {
@@ -256,8 +257,7 @@ int hx_sqlite_transaction_remove(
 		code = hx_sqlite_finish(statement);
 	if (code != SQLITE_OK)
 		return code;
-	return hx_sqlite_transaction_count(
-		transaction, old->tenant, old->group, old->state, HAPAX_STATE_ABSENT);
+	return count_change(transaction, old->tenant, old->group, old->state, HAPAX_STATE_ABSENT);
 }
 
 /* Parameters after those of the row. */
@@ -279,8 +279,7 @@ int hx_sqlite_transaction_replace(
 		code = hx_sqlite_finish(statement);
 	if (code != SQLITE_OK)
 		return code;
-	return hx_sqlite_transaction_count(
-		transaction, next->tenant, next->group, before, next->state);
+	return count_change(transaction, next->tenant, next->group, before, next->state);
 }
 
 int hx_sqlite_transaction_insert(
@@ -302,7 +301,7 @@ int hx_sqlite_transaction_insert(
 		code = hx_sqlite_finish(statement);
 	if (code != SQLITE_OK)
 		return code;
-	return hx_sqlite_transaction_count(
+	return count_change(
 		transaction, next->tenant, next->group, HAPAX_STATE_ABSENT, next->state);
 }
 

@@ -59,11 +59,6 @@ void hx_sqlite_transaction_abort(struct hx_sqlite_transaction *transaction);
  */
 bool hx_sqlite_transaction_has_old_mark(const struct hx_sqlite_transaction *transaction);
 
-/* Count a record's change of state in meta and hapax_scope; HAPAX_STATE_ABSENT: no record. */
-int hx_sqlite_transaction_count(
-	struct hx_sqlite_transaction *transaction, struct hapax_bytes tenant,
-	struct hapax_bytes group, enum hapax_state before, enum hapax_state after);
-
 int hx_sqlite_transaction_remove(
 	struct hx_sqlite_transaction *transaction, int64_t id, const struct hapax_record *old);
 
