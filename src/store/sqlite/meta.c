@@ -14,11 +14,8 @@
 enum {
 	LOAD_VERSION,
 	LOAD_TOKEN,
-	LOAD_CLAIMED,
-	LOAD_DONE,
-	LOAD_FAILED,
-	LOAD_PARKED,
-	LOAD_STORE_MS,
+	LOAD_CLAIMED, /* and the states after it, in the order of enum hapax_state */
+	LOAD_STORE_MS = LOAD_CLAIMED + HAPAX_STATE_PARKED,
 	LOAD_BOOT_MS,
 	LOAD_OWED_MS,
 	LOAD_BOOT_ID,
@@ -35,10 +32,9 @@ static int read_row(sqlite3_stmt *statement, struct hx_sqlite_meta *meta)
 	meta->version = sqlite3_column_int64(statement, LOAD_VERSION);
 	meta->token = (uint64_t)token;
 	meta->counts[HAPAX_STATE_ABSENT] = 0;
-	meta->counts[HAPAX_STATE_CLAIMED] = (uint64_t)sqlite3_column_int64(statement, LOAD_CLAIMED);
-	meta->counts[HAPAX_STATE_DONE] = (uint64_t)sqlite3_column_int64(statement, LOAD_DONE);
-	meta->counts[HAPAX_STATE_FAILED] = (uint64_t)sqlite3_column_int64(statement, LOAD_FAILED);
-	meta->counts[HAPAX_STATE_PARKED] = (uint64_t)sqlite3_column_int64(statement, LOAD_PARKED);
+	for (int i = HAPAX_STATE_CLAIMED; i <= HAPAX_STATE_PARKED; i++)
+		meta->counts[i] = (uint64_t)sqlite3_column_int64(
+			statement, LOAD_CLAIMED + i - HAPAX_STATE_CLAIMED);
 	meta->mark.store_ms = sqlite3_column_int64(statement, LOAD_STORE_MS);
 	meta->mark.boot_ms = sqlite3_column_int64(statement, LOAD_BOOT_MS);
 	meta->mark.owed_ms = sqlite3_column_int64(statement, LOAD_OWED_MS);
@@ -74,10 +70,8 @@ int hx_sqlite_meta_save(struct hx_sqlite_connection *connection, const struct hx
 		return code;
 	assert(meta->token <= HX_TOKEN_MAX);
 	code |= sqlite3_bind_int64(statement, 1, (int64_t)meta->token);
-	code |= sqlite3_bind_int64(statement, 2, (int64_t)meta->counts[HAPAX_STATE_CLAIMED]);
-	code |= sqlite3_bind_int64(statement, 3, (int64_t)meta->counts[HAPAX_STATE_DONE]);
-	code |= sqlite3_bind_int64(statement, 4, (int64_t)meta->counts[HAPAX_STATE_FAILED]);
-	code |= sqlite3_bind_int64(statement, 5, (int64_t)meta->counts[HAPAX_STATE_PARKED]);
+	for (int i = HAPAX_STATE_CLAIMED; i <= HAPAX_STATE_PARKED; i++)
+		code |= sqlite3_bind_int64(statement, 1 + i, (int64_t)meta->counts[i]);
 	code |= sqlite3_bind_int64(statement, 6, meta->mark.store_ms);
 	code |= sqlite3_bind_int64(statement, 7, meta->mark.boot_ms);
 	code |= sqlite3_bind_int64(statement, 8, meta->mark.owed_ms);
