@@ -136,7 +136,7 @@ static void read_file(const unsigned char *data, size_t size)
 	bool is_further;
 	struct hx_log_frame frame;
 
-	if (hx_log_reader_open(&reader, &io, "segment", &err) != HAPAX_OK) {
+	if (hx_log_reader_open(&reader, &io, "segment", false, &err) != HAPAX_OK) {
 		must(err.message[0] != '\0');
 		hx_log_reader_close(&reader);
 		return;

@@ -102,6 +102,14 @@ void *hx_alloc_zero(size_t count, size_t size)
 	return ptr;
 }
 
+char *hx_alloc_text(const char *text)
+{
+	size_t size = strlen(text) + 1;
+	char *copy = hx_alloc(size);
+
+	return copy == NULL ? NULL : memcpy(copy, text, size);
+}
+
 void *hx_realloc(void *ptr, size_t size)
 {
 	if (ptr == NULL)

@@ -37,6 +37,9 @@ __attribute__((malloc, warn_unused_result)) void *hx_alloc(size_t size);
 /* Zeroed; NULL also when count * size overflows. */
 __attribute__((malloc, warn_unused_result)) void *hx_alloc_zero(size_t count, size_t size);
 
+/* A copy of text with its NUL; NULL: out of memory. */
+__attribute__((malloc, warn_unused_result)) char *hx_alloc_text(const char *text);
+
 /* As realloc(3), except that size 0 keeps the allocation. On NULL, ptr still lives. */
 __attribute__((warn_unused_result)) void *hx_realloc(void *ptr, size_t size);
 

@@ -5,6 +5,7 @@
 #include "source/io_thread.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -186,7 +187,6 @@ int64_t hx_io_thread_tick(struct hapax_source *source, int64_t now_ms)
 	char said[HX_IO_THREAD_TEXT_SIZE];
 	char why[HX_IO_THREAD_TEXT_SIZE];
 	uint64_t generation;
-	bool is_fatal;
 
 	(void)now_ms;
 	if (!io_thread->has_thread)
@@ -197,7 +197,6 @@ int64_t hx_io_thread_tick(struct hapax_source *source, int64_t now_ms)
 	io_thread->delivered = (struct hx_publications){NULL, NULL};
 	io_thread->refused = (struct hx_publications){NULL, NULL};
 	generation = io_thread->generation;
-	is_fatal = io_thread->is_fatal;
 	said[0] = '\0';
 	why[0] = '\0';
 	if (io_thread->said[0] != '\0')
@@ -207,7 +206,7 @@ int64_t hx_io_thread_tick(struct hapax_source *source, int64_t now_ms)
 	io_thread->said[0] = '\0';
 	hx_lock_release(&io_thread->lock);
 	if (said[0] != '\0')
-		hooks->failed(hooks->context, said, is_fatal);
+		hooks->failed(hooks->context, said, 0);
 	revoke(io_thread, generation);
 	tell(&delivered, HAPAX_OK, "");
 	tell(&refused, HAPAX_ERR_UNAVAILABLE, why);
@@ -229,9 +228,7 @@ void hx_io_thread_hurry(struct hapax_source *source)
 {
 	struct hx_io_thread *io_thread = io_thread_of(source);
 
-	hx_lock_acquire(&io_thread->lock);
 	io_thread->is_hurried = true;
-	hx_lock_release(&io_thread->lock);
 	hx_reactor_post(&io_thread->reactor, &io_thread->work);
 }
 
@@ -239,11 +236,9 @@ void hx_io_thread_stats(struct hapax_source *source, struct hapax_source_stats *
 {
 	struct hx_io_thread *io_thread = io_thread_of(source);
 
-	hx_lock_acquire(&io_thread->lock);
 	ret_stats->lag = io_thread->lag;
 	ret_stats->failures = io_thread->failures;
 	ret_stats->changes = io_thread->changes;
-	hx_lock_release(&io_thread->lock);
 	ret_stats->parts = 1;
 }
 
@@ -284,16 +279,6 @@ struct hx_publications hx_io_thread_take_asked(struct hx_io_thread *io_thread)
 	return asked;
 }
 
-bool hx_io_thread_is_hurried(struct hx_io_thread *io_thread)
-{
-	bool is_hurried;
-
-	hx_lock_acquire(&io_thread->lock);
-	is_hurried = io_thread->is_hurried;
-	hx_lock_release(&io_thread->lock);
-	return is_hurried;
-}
-
 void hx_io_thread_carried_out(struct hx_io_thread *io_thread, size_t count)
 {
 	bool is_idle;
@@ -324,15 +309,25 @@ void hx_io_thread_published(
 	wake(io_thread);
 }
 
-void hx_io_thread_say(struct hx_io_thread *io_thread, const char *text, bool is_fatal)
+void hx_io_thread_refuse(
+	struct hx_io_thread *io_thread, struct hx_publications *list, const char *why)
 {
+	struct hapax_publication *publication;
+
+	while ((publication = hx_publications_take(list)) != NULL)
+		hx_io_thread_published(io_thread, publication, HAPAX_ERR_UNAVAILABLE, why);
+}
+
+void hx_io_thread_say(struct hx_io_thread *io_thread, const char *format, ...)
+{
+	va_list values;
+
+	va_start(values, format);
 	hx_lock_acquire(&io_thread->lock);
 	io_thread->failures++;
-	/* A fatal error is kept. */
-	if (!io_thread->is_fatal)
-		(void)snprintf(io_thread->said, sizeof(io_thread->said), "%s", text);
-	io_thread->is_fatal = io_thread->is_fatal || is_fatal;
+	(void)vsnprintf(io_thread->said, sizeof(io_thread->said), format, values);
 	hx_lock_release(&io_thread->lock);
+	va_end(values);
 	wake(io_thread);
 }
 
@@ -359,23 +354,4 @@ void hx_io_thread_recall(struct hx_io_thread *io_thread)
 	}
 	HX_LIST_JOIN(&io_thread->settled, &io_thread->arrived, next);
 	hx_lock_release(&io_thread->lock);
-}
-
-void hx_io_thread_gained(struct hx_io_thread *io_thread)
-{
-	hx_lock_acquire(&io_thread->lock);
-	io_thread->changes++;
-	hx_lock_release(&io_thread->lock);
-}
-
-void hx_io_thread_set_lag(struct hx_io_thread *io_thread, int64_t lag)
-{
-	hx_lock_acquire(&io_thread->lock);
-	io_thread->lag = lag;
-	hx_lock_release(&io_thread->lock);
-}
-
-void hx_io_thread_end(struct hx_io_thread *io_thread)
-{
-	hx_reactor_stop(&io_thread->reactor);
 }

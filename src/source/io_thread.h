@@ -18,6 +18,7 @@
 #ifndef HX_SOURCE_IO_THREAD_H
 #define HX_SOURCE_IO_THREAD_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -56,7 +57,7 @@ struct hx_io_thread_ops {
 	void (*begin)(struct hx_task *task);
 	/* There are settled messages or publications. */
 	void (*work)(struct hx_task *task);
-	/* The consumer holds nothing: disconnect, then call hx_io_thread_end(). */
+	/* The consumer holds nothing: disconnect, then stop the reactor. */
 	void (*stop)(struct hx_task *task);
 };
 
@@ -80,14 +81,15 @@ struct hx_io_thread {
 	struct hx_publications delivered;
 	struct hx_publications refused;
 	size_t orders;                     /* given to the I/O thread, not yet carried out */
-	bool is_hurried;                   /* do not wait for the broker any more */
 	char why[HX_IO_THREAD_TEXT_SIZE];  /* why publications were refused */
 	char said[HX_IO_THREAD_TEXT_SIZE]; /* "": nothing */
-	bool is_fatal;
 	uint64_t generation;
-	int64_t lag;
-	uint64_t failures;
-	uint64_t changes;
+
+	/* Written by one thread, read by the other. */
+	_Atomic bool is_hurried;   /* do not wait for the broker's answers any more */
+	_Atomic int64_t lag;       /* messages that wait at the broker; -1: unknown */
+	_Atomic uint64_t failures; /* problems that were reported */
+	_Atomic uint64_t changes;  /* how often it has connected */
 
 	/* For the consumer's thread. */
 	struct hx_io_message *out;
@@ -125,9 +127,6 @@ void hx_io_thread_deliver(struct hx_io_thread *io_thread, struct hx_io_messages 
 struct hx_io_messages hx_io_thread_take_settled(struct hx_io_thread *io_thread);
 struct hx_publications hx_io_thread_take_asked(struct hx_io_thread *io_thread);
 
-/* Whether to stop waiting for the broker's answers. */
-bool hx_io_thread_is_hurried(struct hx_io_thread *io_thread);
-
 /* The broker knows of count settled messages, or need not. */
 void hx_io_thread_carried_out(struct hx_io_thread *io_thread, size_t count);
 
@@ -136,22 +135,18 @@ void hx_io_thread_published(
 	struct hx_io_thread *io_thread, struct hapax_publication *publication,
 	enum hapax_status status, const char *why);
 
-/* Report a problem at the broker; is_fatal: permanent. */
-void hx_io_thread_say(struct hx_io_thread *io_thread, const char *text, bool is_fatal);
+/* Report all of list as not accepted or unknown. */
+void hx_io_thread_refuse(
+	struct hx_io_thread *io_thread, struct hx_publications *list, const char *why);
+
+/* Report a problem at the broker. */
+__attribute__((format(printf, 2, 3))) void hx_io_thread_say(
+	struct hx_io_thread *io_thread, const char *format, ...);
 
 /* The connection is lost. Returns the messages that the consumer has not taken. */
 struct hx_io_messages hx_io_thread_lost(struct hx_io_thread *io_thread);
 
 /* Give back the messages that the consumer has not taken. */
 void hx_io_thread_recall(struct hx_io_thread *io_thread);
-
-/* Connected: count another change of assignment. */
-void hx_io_thread_gained(struct hx_io_thread *io_thread);
-
-/* Set the number of messages that wait at the broker. */
-void hx_io_thread_set_lag(struct hx_io_thread *io_thread, int64_t lag);
-
-/* Disconnected: end the thread. */
-void hx_io_thread_end(struct hx_io_thread *io_thread);
 
 #endif

@@ -14,15 +14,10 @@
 enum hapax_status hx_source_init(
 	struct hapax_source *source, const struct hapax_source_ops *ops, const char *url)
 {
-	size_t size = strlen(url) + 1;
-
 	memset(source, 0, sizeof(*source));
 	source->ops = ops;
-	source->url = hx_alloc(size);
-	if (source->url == NULL)
-		return HAPAX_ERR_NO_MEMORY;
-	memcpy(source->url, url, size);
-	return HAPAX_OK;
+	source->url = hx_alloc_text(url);
+	return source->url == NULL ? HAPAX_ERR_NO_MEMORY : HAPAX_OK;
 }
 
 void hx_source_done(struct hapax_source *source)

@@ -14,6 +14,19 @@ enum hapax_status hx_source_init(
 	struct hapax_source *source, const struct hapax_source_ops *ops, const char *url);
 void hx_source_done(struct hapax_source *source);
 
+/* INVALID: invalid URL or option. A source connects later; a check opens nothing. */
+typedef enum hapax_status hx_source_open_fn(
+	const char *url, struct hapax_source **ret_source, struct hapax_error *err);
+typedef enum hapax_status hx_source_check_fn(const char *url, struct hapax_error *err);
+
+/* Kafka topics (librdkafka), a RabbitMQ queue (librabbitmq), a Redis stream. */
+hx_source_open_fn hx_kafka_open;
+hx_source_open_fn hx_rabbit_source_open;
+hx_source_open_fn hx_redis_source_open;
+hx_source_check_fn hx_kafka_check;
+hx_source_check_fn hx_rabbit_source_check;
+hx_source_check_fn hx_redis_source_check;
+
 /* Whether a header of that name was added to a dead letter or a diverted duplicate (handover.c). */
 bool hx_source_adds_header(struct hapax_bytes name);
 

@@ -9,19 +9,15 @@
 #include <hapax/source.h>
 
 #include "base/error.h"
-#include "source/kafka/kafka_source.h"
-#include "source/rabbit/rabbit_source.h"
-#include "source/redis/redis_source.h"
+#include "source/source.h"
 
-typedef enum hapax_status open_fn(
-	const char *url, struct hapax_source **ret_source, struct hapax_error *err);
-typedef enum hapax_status check_fn(const char *url, struct hapax_error *err);
-
-static const struct {
+struct scheme {
 	const char *scheme; /* with its colon */
-	open_fn *open;
-	check_fn *check; /* opens nothing */
-} schemes[] = {
+	hx_source_open_fn *open;
+	hx_source_check_fn *check;
+};
+
+static const struct scheme schemes[] = {
 #if HX_HAVE_KAFKA
 	{"kafka:", hx_kafka_open, hx_kafka_check},
 #endif
@@ -48,6 +44,16 @@ static const struct {
 static bool has_scheme(const char *url, const char *scheme)
 {
 	return strncmp(url, scheme, strlen(scheme)) == 0;
+}
+
+/* NULL: unknown, or not built in. */
+static const struct scheme *find(const char *url)
+{
+	for (const struct scheme *at = schemes; at->scheme != NULL; at++) {
+		if (has_scheme(url, at->scheme))
+			return at;
+	}
+	return NULL;
 }
 
 const char *hapax_source_scheme(size_t index)
@@ -81,22 +87,20 @@ static enum hapax_status source_url_refuse(const char *url, struct hapax_error *
 enum hapax_status hapax_source_open(
 	const char *url, struct hapax_source **ret_source, struct hapax_error *err)
 {
+	const struct scheme *scheme;
+
 	if (url == NULL || ret_source == NULL)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "missing URL of a source");
-	for (size_t i = 0; schemes[i].scheme != NULL; i++) {
-		if (has_scheme(url, schemes[i].scheme))
-			return schemes[i].open(url, ret_source, err);
-	}
-	return source_url_refuse(url, err);
+	scheme = find(url);
+	return scheme != NULL ? scheme->open(url, ret_source, err) : source_url_refuse(url, err);
 }
 
 enum hapax_status hapax_source_check(const char *url, struct hapax_error *err)
 {
+	const struct scheme *scheme;
+
 	if (url == NULL)
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "missing URL of a source");
-	for (size_t i = 0; schemes[i].scheme != NULL; i++) {
-		if (has_scheme(url, schemes[i].scheme))
-			return schemes[i].check(url, err);
-	}
-	return source_url_refuse(url, err);
+	scheme = find(url);
+	return scheme != NULL ? scheme->check(url, err) : source_url_refuse(url, err);
 }

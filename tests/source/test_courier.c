@@ -72,8 +72,8 @@ static void begin(struct hx_task *task)
 
 	for (size_t i = 0; i < PARCELS - 1; i++)
 		HX_LIST_ADD(&list, &broker->messages[i], next);
-	hx_io_thread_gained(&broker->io_thread);
-	hx_io_thread_set_lag(&broker->io_thread, 7);
+	broker->io_thread.changes++;
+	broker->io_thread.lag = 7;
 	hx_io_thread_deliver(&broker->io_thread, &list);
 }
 
@@ -102,7 +102,7 @@ static void work(struct hx_task *task)
 
 		while (hx_io_messages_take(&untaken) != NULL)
 			broker->untaken++;
-		hx_io_thread_say(&broker->io_thread, "lost", false);
+		hx_io_thread_say(&broker->io_thread, "%s", "lost");
 		hx_io_thread_published(
 			&broker->io_thread, publication, HAPAX_ERR_UNAVAILABLE, "for a reason");
 		HX_LIST_ADD(&broker->late, &broker->messages[PARCELS - 1], next);
@@ -116,7 +116,7 @@ static void stop(struct hx_task *task)
 
 	hx_io_thread_recall(&broker->io_thread);
 	work(task);
-	hx_io_thread_end(&broker->io_thread);
+	hx_reactor_stop(&broker->io_thread.reactor);
 }
 
 static const struct hapax_source_ops source_ops = {.next = hx_io_thread_next};

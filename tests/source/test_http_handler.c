@@ -80,7 +80,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	handler.base.ops->forget(&handler.base, in_flight);
-	hx_http_handler_close(&handler);
+	hx_http_client_close(&handler.client);
 	for (int i = 0; i < TURNS_MAX && handler.client.link_count > 0; i++)
 		hx_reactor_turn(&reactor, 0);
 	hx_http_handler_done(&handler);

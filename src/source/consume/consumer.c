@@ -18,7 +18,6 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "base/siphash.h"
-#include "source/consume/tag.h"
 
 enum {
 	/* Claims or completions in one submit: a durable store syncs once for all of them. */

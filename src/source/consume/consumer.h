@@ -128,6 +128,13 @@ void hx_settle_answer(struct hx_in_flight *in_flight, const struct hapax_answer 
 void hx_settle_ack(struct hx_in_flight *in_flight);
 void hx_settle_give_back(struct hx_in_flight *in_flight);
 void hx_settle_wait(struct hx_in_flight *in_flight, int64_t delay_ms);
+/* Report event and wait, longer after so many delays. */
+void hx_settle_retry(
+	struct hx_in_flight *in_flight, struct hapax_consumer_event *event, uint32_t delays);
+/* "OUTCOME: ERROR", of a failed run. */
+void hx_settle_describe(
+	char ret_why[HAPAX_ERROR_MESSAGE_SIZE], const char *prefix, enum hapax_run_outcome outcome,
+	struct hapax_bytes error);
 void hx_settle_hand_on(
 	struct hx_in_flight *in_flight, enum hx_in_flight_reason reason, const char *why);
 void hx_settle_publish(struct hx_in_flight *in_flight);
@@ -136,6 +143,11 @@ void hx_settle_store_refused(struct hx_consumer *consumer, enum hapax_status sta
 
 /* The next delay of a message or an unavailable store: doubles each time, with jitter. */
 int64_t hx_consumer_delay_ms(struct hx_consumer *consumer, uint32_t delays);
+
+/* tag.c: the store reports a message as done; pass it on, first or again; its handler ended. */
+void hx_tag_begin(struct hx_in_flight *in_flight, const struct hapax_consumer_event *event);
+void hx_tag_run(struct hx_in_flight *in_flight);
+void hx_tag_end(struct hx_in_flight *in_flight);
 
 /* handover.c: headers and target of a message that is handed on. */
 void hx_handover_prepare(struct hx_in_flight *in_flight);

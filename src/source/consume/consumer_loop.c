@@ -271,7 +271,7 @@ static enum hapax_status make_route(
 {
 	const char *strategy = row != NULL ? row->strategy : options->strategy;
 	const struct hapax_key_options *key_options = options->key_options;
-	size_t size = row != NULL && row->type != NULL ? strlen(row->type) + 1 : 0;
+	bool has_type = row != NULL && row->type != NULL;
 
 	if (row != NULL && row->key_options != NULL)
 		key_options = row->key_options;
@@ -283,12 +283,10 @@ static enum hapax_status make_route(
 		route->context = row->context;
 	}
 	route->identity = hx_alloc_zero(1, sizeof(*route->identity));
-	if (size > 0)
-		route->type = hx_alloc(size);
-	if (route->identity == NULL || (size > 0 && route->type == NULL))
+	if (has_type)
+		route->type = hx_alloc_text(row->type);
+	if (route->identity == NULL || (has_type && route->type == NULL))
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a route");
-	if (size > 0)
-		memcpy(route->type, row->type, size);
 	return hx_identity_init(route->identity, strategy, key_options, err);
 }
 
@@ -479,7 +477,7 @@ void hapax_consumer_free(struct hapax_consumer *consumer)
 	hx_workers_done(&consumer->workers);
 	hx_tx_sessions_close(&consumer->tx_sessions);
 	if (consumer->http.base.ops != NULL) {
-		hx_http_handler_close(&consumer->http);
+		hx_http_client_close(&consumer->http.client);
 		for (int i = 0; i < LAST_TURNS_MAX && consumer->http.client.link_count > 0; i++)
 			hx_reactor_turn(&consumer->reactor, 0);
 		hx_http_handler_done(&consumer->http);

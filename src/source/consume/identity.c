@@ -4,18 +4,27 @@
  */
 #include "source/consume/identity.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 
 /*
- * In this order; the second is NATS', the third of RabbitMQ's plug-in, the fifth document D's, the
- * last that of Debezium's event router.
+ * The default strategies. Headers are tried in this order; the second is NATS', the third of
+ * RabbitMQ's plug-in, the fifth document D's, the last that of Debezium's event router.
  */
-static const char *const header_names[HX_IDENTITY_HEADERS] = {
-	"Idempotency-Key", "Nats-Msg-Id", "x-deduplication-header", "message-id", "eventId", "id",
+static const char *const texts[HX_IDENTITY_DEFAULTS] = {
+	"event-id",
+	"header:Idempotency-Key",
+	"header:Nats-Msg-Id",
+	"header:x-deduplication-header",
+	"header:message-id",
+	"header:eventId",
+	"header:id",
+	"composite:meta.origin,meta.topic,meta.partition,meta.offset,meta.time",
+	"composite:meta.origin,meta.topic,meta.offset",
 };
+
+enum { EVENT_ID = 0, HEADER_FIRST = 1, PLACE = 7, PLACE_WITHOUT_PARTITION = 8 };
 
 /* Options that apply to all default strategies. */
 static enum hapax_status make_usual(
@@ -36,8 +45,7 @@ enum hapax_status hx_identity_init(
 	struct hx_identity *identity, const char *strategy, const struct hapax_key_options *options,
 	struct hapax_error *err)
 {
-	enum hapax_status status;
-	char text[64];
+	enum hapax_status status = HAPAX_OK;
 
 	memset(identity, 0, sizeof(*identity));
 	if (strategy != NULL)
@@ -45,20 +53,8 @@ enum hapax_status hx_identity_init(
 	if (options != NULL && options->include_count > 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "include needs the strategy content or hybrid");
-	status = make_usual(&identity->event_id, "event-id", options, err);
-	for (size_t i = 0; i < HX_IDENTITY_HEADERS && status == HAPAX_OK; i++) {
-		(void)snprintf(text, sizeof(text), "header:%s", header_names[i]);
-		status = make_usual(&identity->headers[i], text, options, err);
-	}
-	if (status == HAPAX_OK)
-		status = make_usual(
-			&identity->place,
-			"composite:meta.origin,meta.topic,meta.partition,meta.offset,meta.time",
-			options, err);
-	if (status == HAPAX_OK)
-		status = make_usual(
-			&identity->place_whole, "composite:meta.origin,meta.topic,meta.offset",
-			options, err);
+	for (size_t i = 0; i < HX_IDENTITY_DEFAULTS && status == HAPAX_OK; i++)
+		status = make_usual(&identity->usual[i], texts[i], options, err);
 	if (status != HAPAX_OK)
 		hx_identity_done(identity);
 	return status;
@@ -67,11 +63,8 @@ enum hapax_status hx_identity_init(
 void hx_identity_done(struct hx_identity *identity)
 {
 	hapax_key_strategy_free(identity->asked);
-	hapax_key_strategy_free(identity->event_id);
-	for (size_t i = 0; i < HX_IDENTITY_HEADERS; i++)
-		hapax_key_strategy_free(identity->headers[i]);
-	hapax_key_strategy_free(identity->place);
-	hapax_key_strategy_free(identity->place_whole);
+	for (size_t i = 0; i < HX_IDENTITY_DEFAULTS; i++)
+		hapax_key_strategy_free(identity->usual[i]);
 	memset(identity, 0, sizeof(*identity));
 }
 
@@ -81,12 +74,12 @@ static const struct hapax_key_strategy *choose(
 	if (identity->asked != NULL)
 		return identity->asked;
 	if (envelope->is_cloudevent)
-		return identity->event_id;
-	for (size_t i = 0; i < HX_IDENTITY_HEADERS; i++) {
-		if (hx_envelope_header(envelope, header_names[i]).size > 0)
-			return identity->headers[i];
+		return identity->usual[EVENT_ID];
+	for (size_t i = HEADER_FIRST; i < PLACE; i++) {
+		if (hx_envelope_header(envelope, texts[i] + strlen("header:")).size > 0)
+			return identity->usual[i];
 	}
-	return envelope->partition[0] != '\0' ? identity->place : identity->place_whole;
+	return identity->usual[envelope->partition[0] != '\0' ? PLACE : PLACE_WITHOUT_PARTITION];
 }
 
 enum hapax_status hx_identity_make(

@@ -19,14 +19,11 @@
 
 #include "source/consume/envelope.h"
 
-enum { HX_IDENTITY_HEADERS = 6 };
+enum { HX_IDENTITY_DEFAULTS = 9 };
 
 struct hx_identity {
 	struct hapax_key_strategy *asked; /* the configured one; NULL: the defaults */
-	struct hapax_key_strategy *event_id;
-	struct hapax_key_strategy *headers[HX_IDENTITY_HEADERS];
-	struct hapax_key_strategy *place;
-	struct hapax_key_strategy *place_whole; /* without partitions */
+	struct hapax_key_strategy *usual[HX_IDENTITY_DEFAULTS];
 };
 
 /* strategy and options may be NULL. INVALID: as hapax_key_strategy_new(). */

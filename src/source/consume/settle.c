@@ -13,7 +13,6 @@
 #include "base/bytes.h"
 #include "base/checked.h"
 #include "source/consume/consumer.h"
-#include "source/consume/tag.h"
 #include "wire/http1/http1_text.h"
 
 /* Release the message; the next of its ordering queue becomes ready. */
@@ -67,6 +66,24 @@ void hx_settle_wait(struct hx_in_flight *in_flight, int64_t delay_ms)
 	in_flight->delays++;
 	in_flight->state = HX_IN_FLIGHT_WAITING;
 	hx_in_flight_list_add(&consumer->waiting, in_flight);
+}
+
+void hx_settle_retry(
+	struct hx_in_flight *in_flight, struct hapax_consumer_event *event, uint32_t delays)
+{
+	event->delay_ms = hx_consumer_delay_ms(in_flight->consumer, delays);
+	hx_consumer_tell(in_flight->consumer, in_flight, event);
+	hx_settle_wait(in_flight, event->delay_ms);
+}
+
+void hx_settle_describe(
+	char ret_why[HAPAX_ERROR_MESSAGE_SIZE], const char *prefix, enum hapax_run_outcome outcome,
+	struct hapax_bytes error)
+{
+	(void)snprintf(
+		ret_why, HAPAX_ERROR_MESSAGE_SIZE, "%s%s%s%.*s", prefix,
+		hapax_run_outcome_name(outcome), error.size > 0 ? ": " : "",
+		(int)(error.size < 200 ? error.size : 200), (const char *)error.data);
 }
 
 void hx_settle_store_refused(struct hx_consumer *consumer, enum hapax_status status)
@@ -192,20 +209,14 @@ static void failed(struct hx_in_flight *in_flight, const struct hapax_answer *an
 	char why[HAPAX_ERROR_MESSAGE_SIZE];
 	struct hapax_consumer_event event = {.fact = HAPAX_FACT_RETRY, .why = why};
 
-	(void)snprintf(
-		why, sizeof(why), "%s%s%.*s", hapax_run_outcome_name(answer->run_outcome),
-		answer->error.size > 0 ? ": " : "",
-		(int)(answer->error.size < 200 ? answer->error.size : 200),
-		(const char *)answer->error.data);
+	hx_settle_describe(why, "", answer->run_outcome, answer->error);
 	in_flight->failures++;
 	if (in_flight->attempt >= consumer->options.attempts_max && consumer->dead_letter != NULL) {
 		hx_settle_hand_on(in_flight, HX_REASON_ATTEMPTS, why);
 		return;
 	}
 	consumer->stats.retries++;
-	event.delay_ms = hx_consumer_delay_ms(consumer, in_flight->failures - 1);
-	hx_consumer_tell(consumer, in_flight, &event);
-	hx_settle_wait(in_flight, event.delay_ms);
+	hx_settle_retry(in_flight, &event, in_flight->failures - 1);
 }
 
 static void ran(struct hx_in_flight *in_flight, const struct hapax_answer *answer)
@@ -247,16 +258,12 @@ static void unstored(struct hx_in_flight *in_flight, const struct hapax_answer *
  */
 static void keep_trying(struct hx_in_flight *in_flight)
 {
-	struct hx_consumer *consumer = in_flight->consumer;
 	struct hapax_consumer_event event = {
-		.fact = HAPAX_FACT_UNDELIVERED,
-		.why = in_flight->reason_text,
-		.delay_ms = hx_consumer_delay_ms(consumer, in_flight->delays)};
+		.fact = HAPAX_FACT_UNDELIVERED, .why = in_flight->reason_text};
 
-	hx_consumer_tell(consumer, in_flight, &event);
 	if (in_flight->reason > HX_REASON_NO_ROUTE)
 		in_flight->reason = HX_REASON_NONE;
-	hx_settle_wait(in_flight, event.delay_ms);
+	hx_settle_retry(in_flight, &event, in_flight->delays);
 }
 
 /*
@@ -371,9 +378,7 @@ static void on_published(
 	if (status != HAPAX_OK) {
 		event.fact = HAPAX_FACT_UNDELIVERED;
 		event.why = why;
-		event.delay_ms = hx_consumer_delay_ms(consumer, in_flight->delays);
-		hx_consumer_tell(consumer, in_flight, &event);
-		hx_settle_wait(in_flight, event.delay_ms);
+		hx_settle_retry(in_flight, &event, in_flight->delays);
 		return;
 	}
 	if (is_dead) {

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "source/consume/tag.h"
-
+/*
+ * tag.c - delivers a duplicate to its handler, marked as a duplicate.
+ *
+ * It has no claim: it does not reach the store, and counts neither as a run nor as an attempt of
+ * its key. If the handler fails, it is retried like any message, up to attempts_max times. It is
+ * then acknowledged anyway, because its original is done.
+ */
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -45,11 +49,7 @@ static void failed(struct hx_in_flight *in_flight)
 	char why[HAPAX_ERROR_MESSAGE_SIZE];
 	struct hapax_consumer_event event = {.fact = HAPAX_FACT_RETRY, .why = why};
 
-	(void)snprintf(
-		why, sizeof(why), "a tagged duplicate: %s%s%.*s",
-		hapax_run_outcome_name(in_flight->outcome), in_flight->error.size > 0 ? ": " : "",
-		(int)(in_flight->error.size < 180 ? in_flight->error.size : 180),
-		(const char *)in_flight->error.data);
+	hx_settle_describe(why, "a tagged duplicate: ", in_flight->outcome, in_flight->error);
 	in_flight->failures++;
 	if (in_flight->failures >= consumer->options.attempts_max) {
 		event.fact = HAPAX_FACT_UNDELIVERED;
@@ -58,9 +58,7 @@ static void failed(struct hx_in_flight *in_flight)
 		return;
 	}
 	consumer->stats.retries++;
-	event.delay_ms = hx_consumer_delay_ms(consumer, in_flight->failures - 1);
-	hx_consumer_tell(consumer, in_flight, &event);
-	hx_settle_wait(in_flight, event.delay_ms);
+	hx_settle_retry(in_flight, &event, in_flight->failures - 1);
 }
 
 void hx_tag_end(struct hx_in_flight *in_flight)

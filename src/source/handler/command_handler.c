@@ -48,8 +48,7 @@ struct running {
 };
 
 struct variables {
-	struct hapax_buf text;
-	size_t offsets[VARIABLES_MAX];
+	struct hapax_buf text; /* has its memory from the start: the list points there */
 	size_t count;
 	const char *list[VARIABLES_MAX + TRACES + 1];
 };
@@ -68,7 +67,7 @@ static bool add(struct variables *variables, const char *name, struct hapax_byte
 		variables->text.size = begin;
 		return false;
 	}
-	variables->offsets[variables->count++] = begin;
+	variables->list[variables->count++] = (const char *)variables->text.data + begin;
 	return true;
 }
 
@@ -120,12 +119,10 @@ static void describe_message(struct variables *variables, const struct hx_in_fli
 
 /*
  * Continue the trace, with OpenTelemetry's names for environment variables. Variables that the
- * message lacks are set empty, because the inherited ones belong to another trace. Returns their
- * number; they take no room.
+ * message lacks are set empty, because the inherited ones belong to another trace. These take no
+ * room.
  */
-static size_t describe_trace(
-	struct variables *variables, const struct hx_envelope *envelope,
-	const char *ret_empty[TRACES])
+static void describe_trace(struct variables *variables, const struct hx_envelope *envelope)
 {
 	static const struct {
 		const char *header;
@@ -135,35 +132,25 @@ static size_t describe_trace(
 		{"traceparent", "TRACEPARENT", "TRACEPARENT="},
 		{"tracestate", "TRACESTATE", "TRACESTATE="},
 		{"baggage", "BAGGAGE", "BAGGAGE="}};
-	size_t count = 0;
 
 	for (size_t i = 0; i < TRACES; i++)
 		if (!add(variables, traces[i].name, hx_envelope_header(envelope, traces[i].header)))
-			ret_empty[count++] = traces[i].empty;
-	return count;
+			variables->list[variables->count++] = traces[i].empty;
 }
 
 /* Add the decisive variables first, because room is limited. False: no room even for them. */
 static bool describe(struct variables *variables, const struct hx_in_flight *in_flight)
 {
-	const char *empty[TRACES];
-	size_t empty_count;
-	size_t count = 0;
-
 	hx_buf_init(&variables->text, VARIABLES_SIZE_MAX);
 	variables->count = 0;
-	if (!describe_duplicate(variables, in_flight) ||
+	if (hx_buf_reserve(&variables->text, VARIABLES_SIZE_MAX) != HAPAX_OK ||
+	    !describe_duplicate(variables, in_flight) ||
 	    !add_number(variables, "HAPAX_TOKEN", in_flight->token) ||
 	    !add_number(variables, "HAPAX_ATTEMPT", in_flight->attempt))
 		return false;
 	describe_message(variables, in_flight);
-	empty_count = describe_trace(variables, &in_flight->envelope, empty);
-	for (; count < variables->count; count++)
-		variables->list[count] =
-			(const char *)variables->text.data + variables->offsets[count];
-	for (size_t i = 0; i < empty_count; i++)
-		variables->list[count++] = empty[i];
-	variables->list[count] = NULL;
+	describe_trace(variables, &in_flight->envelope);
+	variables->list[variables->count] = NULL;
 	return true;
 }
 

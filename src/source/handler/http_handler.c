@@ -267,11 +267,6 @@ enum hapax_status hx_http_handler_init(
 	return HAPAX_OK;
 }
 
-void hx_http_handler_close(struct hx_http_handler *handler)
-{
-	hx_http_client_close(&handler->client);
-}
-
 void hx_http_handler_done(struct hx_http_handler *handler)
 {
 	if (handler->base.ops == NULL)

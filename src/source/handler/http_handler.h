@@ -35,8 +35,7 @@ enum hapax_status hx_http_handler_init(
 	struct hx_http_handler *handler, struct hx_reactor *reactor, struct hx_resolver *resolver,
 	const char *url, size_t parallel, struct hapax_error *err);
 
-/* Nothing runs: close connections. The reactor must turn once more before done. */
-void hx_http_handler_close(struct hx_http_handler *handler);
+/* Nothing runs, and the client is closed: the reactor has turned since. */
 void hx_http_handler_done(struct hx_http_handler *handler);
 
 #endif

@@ -127,11 +127,13 @@ static enum hapax_status make_ready(
 	return status;
 }
 
-/* Take a connected session. NULL: none, and err says why. */
-static struct hx_tx_session *tx_session_take(
-	struct hx_tx_sessions *tx_sessions, struct hapax_error *err)
+/* Take a connected session. */
+static enum hapax_status tx_session_take(
+	struct hx_tx_sessions *tx_sessions, struct hx_tx_session **ret_session,
+	struct hapax_error *err)
 {
 	struct hx_tx_session *tx_session;
+	enum hapax_status status;
 
 	hx_lock_acquire(&tx_sessions->lock);
 	tx_session = tx_sessions->spare;
@@ -140,15 +142,14 @@ static struct hx_tx_session *tx_session_take(
 	hx_lock_release(&tx_sessions->lock);
 	if (tx_session == NULL)
 		tx_session = hx_alloc_zero(1, sizeof(*tx_session));
-	if (tx_session == NULL) {
-		(void)hx_error_set(
+	if (tx_session == NULL)
+		return hx_error_set(
 			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to join a database");
-		return NULL;
-	}
-	if (make_ready(tx_sessions, tx_session, err) == HAPAX_OK)
-		return tx_session;
-	hx_free(tx_session);
-	return NULL;
+	status = make_ready(tx_sessions, tx_session, err);
+	if (status != HAPAX_OK)
+		hx_free(tx_session);
+	*ret_session = tx_session;
+	return status;
 }
 
 static void put_back(struct hx_tx_sessions *tx_sessions, struct hx_tx_session *tx_session)
@@ -163,8 +164,8 @@ enum hapax_status hx_tx_sessions_open(
 	struct hx_tx_sessions *tx_sessions, const struct hapax_store *store, const char *group,
 	struct hapax_error *err)
 {
-	struct hapax_error why = {0};
 	struct hx_tx_session *tx_session;
+	enum hapax_status status;
 
 	tx_sessions->place = hx_postgres_place_of(store);
 	tx_sessions->group = group;
@@ -173,11 +174,10 @@ enum hapax_status hx_tx_sessions_open(
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
 			"transactions need a postgres:// store, not '%s'", hapax_store_url(store));
-	tx_session = tx_session_take(tx_sessions, &why);
-	if (tx_session == NULL)
-		return hx_error_set(err, why.status, 0, "%s", why.message);
-	put_back(tx_sessions, tx_session);
-	return HAPAX_OK;
+	status = tx_session_take(tx_sessions, &tx_session, err);
+	if (status == HAPAX_OK)
+		put_back(tx_sessions, tx_session);
+	return status;
 }
 
 void hx_tx_sessions_close(struct hx_tx_sessions *tx_sessions)
@@ -279,20 +279,19 @@ enum hapax_run_outcome hx_tx_session_run_work(struct hapax_work *work, void *con
 	struct hx_tx_sessions *tx_sessions = context;
 	struct hx_in_flight *in_flight = hx_workers_in_flight(work);
 	struct hapax_error err = {0};
-	struct hx_tx_session *tx_session = tx_session_take(tx_sessions, &err);
-	struct job job = {tx_sessions, tx_session, in_flight, work};
+	struct job job = {tx_sessions, NULL, in_flight, work};
 
 	in_flight->answer = (struct hapax_answer)HAPAX_ANSWER_INIT;
 	in_flight->has_answer = true;
 	/* The answer's body is in call.body, which the consumer would take for a result. */
 	work->result.body = HX_BYTES_LIT("");
-	if (tx_session == NULL) {
+	if (tx_session_take(tx_sessions, &job.tx_session, &err) != HAPAX_OK) {
 		in_flight->answer.status = err.status;
 		return hapax_work_fail(work, HAPAX_RUN_TRANSIENT, err.message);
 	}
-	judge(tx_session, work, &in_flight->answer, process(&job, &in_flight->answer, &err),
+	judge(job.tx_session, work, &in_flight->answer, process(&job, &in_flight->answer, &err),
 	      err.message);
-	put_back(tx_sessions, tx_session);
+	put_back(tx_sessions, job.tx_session);
 	return HAPAX_RUN_OK;
 }
 
@@ -301,12 +300,11 @@ enum hapax_status hx_tx_sessions_offset(
 	struct hapax_error *err)
 {
 	const struct hx_postgres_offset offset = {tx_sessions->group, topic, partition};
-	struct hapax_error why = {0};
-	struct hx_tx_session *tx_session = tx_session_take(tx_sessions, &why);
-	enum hapax_status status;
+	struct hx_tx_session *tx_session;
+	enum hapax_status status = tx_session_take(tx_sessions, &tx_session, err);
 
-	if (tx_session == NULL)
-		return hx_error_set(err, why.status, 0, "%s", why.message);
+	if (status != HAPAX_OK)
+		return status;
 	status = hx_postgres_offset_get(tx_session->conn, &offset, ret_next, err);
 	put_back(tx_sessions, tx_session);
 	return status;

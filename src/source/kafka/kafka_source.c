@@ -7,8 +7,6 @@
  * nothing for a while, the partitions are therefore paused, and the queue is polled for other
  * events.
  */
-#include "source/kafka/kafka_source.h"
-
 #include <assert.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -268,10 +266,11 @@ static struct hapax_message *kafka_next(struct hapax_source *base)
 	return NULL;
 }
 
-/* The consumer has settled the message. */
+/* The consumer has settled the message. NULL: it has no mark, and is gone. */
 static struct hx_kafka_partition *settle(
 	struct hx_kafka_source *source, struct hx_kafka_message *message)
 {
+	struct hx_kafka_partition *partition = message->partition;
 	bool was_full = is_full(source);
 
 	source->held_bytes -= message->size;
@@ -279,8 +278,12 @@ static struct hx_kafka_partition *settle(
 		hx_kafka_on_event(NULL, source);
 	rd_kafka_message_destroy(message->message);
 	message->message = NULL;
-	message->partition->out--;
-	return message->partition;
+	partition->out--;
+	if (!partition->is_lost && !message->is_past)
+		return partition;
+	hx_kafka_past_settled(source, message);
+	hx_kafka_message_free(source, message);
+	return NULL;
 }
 
 static void kafka_ack(struct hapax_source *base, struct hapax_message *acked)
@@ -290,11 +293,8 @@ static void kafka_ack(struct hapax_source *base, struct hapax_message *acked)
 	struct hx_kafka_partition *partition = settle(source, message);
 	struct hx_mark *over;
 
-	if (partition->is_lost || message->is_past) {
-		hx_kafka_past_settled(source, message);
-		hx_kafka_message_free(source, message);
+	if (partition == NULL)
 		return;
-	}
 	over = hx_low_water_done(&partition->water, &message->mark);
 	partition->is_dirty = partition->is_dirty || over != NULL;
 	while (over != NULL) {
@@ -313,14 +313,7 @@ static void kafka_ack(struct hapax_source *base, struct hapax_message *acked)
  */
 static void kafka_give_back(struct hapax_source *base, struct hapax_message *given)
 {
-	struct hx_kafka_source *source = downcast(base);
-	struct hx_kafka_message *message = message_of(given);
-	struct hx_kafka_partition *partition = settle(source, message);
-
-	if (partition->is_lost || message->is_past) {
-		hx_kafka_past_settled(source, message);
-		hx_kafka_message_free(source, message);
-	}
+	(void)settle(downcast(base), message_of(given));
 }
 
 /*

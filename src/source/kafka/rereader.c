@@ -99,9 +99,11 @@ static void drop_cancelled(struct round *round)
 		rereader->wake(rereader->wake_context);
 }
 
-/* The rest of the round, with an offset each. */
-static rd_kafka_topic_partition_list_t *list_of(
-	const struct round *round, int64_t (*offset_of)(const struct hx_past *past))
+/*
+ * The rest of the round, with an offset each. A time in its place asks for the first message that
+ * is not older.
+ */
+static rd_kafka_topic_partition_list_t *list_of(const struct round *round, bool by_time)
 {
 	rd_kafka_topic_partition_list_t *list =
 		rd_kafka_topic_partition_list_new((int)round->count);
@@ -111,7 +113,7 @@ static rd_kafka_topic_partition_list_t *list_of(
 
 		if (past != NULL)
 			rd_kafka_topic_partition_list_add(list, past->topic, past->number)->offset =
-				offset_of(past);
+				by_time ? past->time_ms : past->from;
 	}
 	return list;
 }
@@ -125,17 +127,6 @@ static int find(const struct round *round, const char *topic, int32_t number)
 			return (int)i;
 	}
 	return -1;
-}
-
-static int64_t from_of(const struct hx_past *past)
-{
-	return past->from;
-}
-
-/* Used in place of an offset: asks for the first message that is not older. */
-static int64_t time_of(const struct hx_past *past)
-{
-	return past->time_ms;
 }
 
 /*
@@ -161,7 +152,7 @@ static bool is_there(struct round *round, size_t index)
 static void find_ends(struct round *round)
 {
 	rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR__IN_PROGRESS;
-	rd_kafka_topic_partition_list_t *list = list_of(round, from_of);
+	rd_kafka_topic_partition_list_t *list = list_of(round, false);
 
 	while (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
 		drop_cancelled(round);
@@ -216,8 +207,6 @@ static bool hand_over(struct round *round, size_t index, rd_kafka_message_t *mes
 }
 
 /* Process a message of the round. True: passed on. */
-typedef bool take_fn(struct round *round, size_t index, rd_kafka_message_t *message);
-
 static bool take_message(struct round *round, size_t index, rd_kafka_message_t *message)
 {
 	/* Before the start: that offset did not exist, and librdkafka reset the reader. */
@@ -230,7 +219,7 @@ static bool take_message(struct round *round, size_t index, rd_kafka_message_t *
 	return hand_over(round, index, message);
 }
 
-static bool take_time(struct round *round, size_t index, rd_kafka_message_t *message)
+static void take_time(struct round *round, size_t index, rd_kafka_message_t *message)
 {
 	struct hx_past *past = round->pasts[index];
 	rd_kafka_timestamp_type_t type;
@@ -239,14 +228,13 @@ static bool take_time(struct round *round, size_t index, rd_kafka_message_t *mes
 		/* The message is gone, unless its time is known and others are still awaited. */
 		if (past->time_ms < 0)
 			end_one(round, index);
-		return false;
+		return;
 	}
 	if (past->time_ms >= 0)
-		return false;
+		return;
 	past->time_ms = rd_kafka_message_timestamp(message, &type) - round->rereader->span_ms;
 	if (past->time_ms < 0)
 		past->time_ms = 0;
-	return false;
 }
 
 static bool knows_times(const struct round *round)
@@ -259,10 +247,10 @@ static bool knows_times(const struct round *round)
 }
 
 /* Read each from its start until all are over, or all times are known. */
-static void read_all(struct round *round, take_fn *take, bool for_times)
+static void read_all(struct round *round, bool for_times)
 {
 	rd_kafka_t *rk = round->rereader->rk;
-	rd_kafka_topic_partition_list_t *list = list_of(round, from_of);
+	rd_kafka_topic_partition_list_t *list = list_of(round, false);
 
 	(void)rd_kafka_assign(rk, list);
 	rd_kafka_topic_partition_list_destroy(list);
@@ -279,7 +267,9 @@ static void read_all(struct round *round, take_fn *take, bool for_times)
 		if (message != NULL && message->err != RD_KAFKA_RESP_ERR_NO_ERROR &&
 		    message->err != RD_KAFKA_RESP_ERR__PARTITION_EOF)
 			say(round->rereader, "reading", rd_kafka_message_errstr(message));
-		else if (index >= 0 && take(round, (size_t)index, message))
+		else if (index >= 0 && for_times)
+			take_time(round, (size_t)index, message);
+		else if (index >= 0 && take_message(round, (size_t)index, message))
 			message = NULL;
 		if (message != NULL)
 			rd_kafka_message_destroy(message);
@@ -297,9 +287,9 @@ static void find_beginnings(struct round *round)
 		if (round->pasts[i] != NULL)
 			round->pasts[i]->from = round->pasts[i]->end - 1;
 	}
-	read_all(round, take_time, true);
+	read_all(round, true);
 	while (err != RD_KAFKA_RESP_ERR_NO_ERROR && round->left > 0) {
-		list = list_of(round, time_of);
+		list = list_of(round, true);
 		err = rd_kafka_offsets_for_times(round->rereader->rk, list, ASK_MS);
 		for (int i = 0; err == RD_KAFKA_RESP_ERR_NO_ERROR && i < list->cnt; i++) {
 			const rd_kafka_topic_partition_t *at = &list->elems[i];
@@ -323,7 +313,7 @@ static void read_round(struct round *round)
 	if (round->rereader->span_ms > 0 && round->left > 0)
 		find_beginnings(round);
 	if (round->left > 0)
-		read_all(round, take_message, false);
+		read_all(round, false);
 }
 
 /* Locks: mutex held. */
@@ -408,15 +398,13 @@ void hx_rereader_done(struct hx_rereader *rereader)
 uint64_t hx_rereader_ask(struct hx_rereader *rereader, const char *topic, int32_t number)
 {
 	struct hx_past *past = hx_alloc_zero(1, sizeof(*past));
-	size_t size = strlen(topic) + 1;
 
 	if (past != NULL)
-		past->topic = hx_alloc(size);
+		past->topic = hx_alloc_text(topic);
 	if (past == NULL || past->topic == NULL) {
 		hx_free(past);
 		return 0;
 	}
-	memcpy(past->topic, topic, size);
 	past->number = number;
 	past->time_ms = -1;
 	past->id = ++rereader->last_id;

@@ -49,15 +49,6 @@ static void settle_sent(
 	}
 }
 
-static void publisher_refuse(
-	struct hx_rabbit_source *source, struct hx_publications *list, const char *why)
-{
-	struct hapax_publication *publication;
-
-	while ((publication = hx_publications_take(list)) != NULL)
-		hx_io_thread_published(&source->io_thread, publication, HAPAX_ERR_UNAVAILABLE, why);
-}
-
 static void close_publisher(struct hx_rabbit_source *source, const char *why)
 {
 	struct hx_rabbit_publisher *publisher = &source->publisher;
@@ -67,7 +58,7 @@ static void close_publisher(struct hx_rabbit_source *source, const char *why)
 		hx_rabbit_close(&publisher->rabbit);
 	}
 	settle_sent(source, UINT64_MAX, true, HAPAX_ERR_UNAVAILABLE, why);
-	publisher_refuse(source, &publisher->waiting, why);
+	hx_io_thread_refuse(&source->io_thread, &publisher->waiting, why);
 }
 
 static void on_ready(struct hx_watch *watch, unsigned ready)
@@ -293,11 +284,11 @@ void hx_rabbit_publisher_work(struct hx_rabbit_source *source)
 	struct hx_publications waiting = source->publisher.waiting;
 
 	source->publisher.waiting = (struct hx_publications){NULL, NULL};
-	if (hx_io_thread_is_hurried(&source->io_thread)) {
+	if (source->io_thread.is_hurried) {
 		static const char why[] = "the consumer is stopping";
 
-		publisher_refuse(source, &waiting, why);
-		publisher_refuse(source, &asked, why);
+		hx_io_thread_refuse(&source->io_thread, &waiting, why);
+		hx_io_thread_refuse(&source->io_thread, &asked, why);
 		close_publisher(source, why);
 		return;
 	}
@@ -312,8 +303,8 @@ static void tell_blocked(struct hx_rabbit_source *source)
 {
 	source->publisher.silent_pulses = 0;
 	hx_io_thread_say(
-		&source->io_thread, "RabbitMQ accepts no dead letters: it is low on memory or disk",
-		false);
+		&source->io_thread,
+		"RabbitMQ accepts no dead letters: it is low on memory or disk");
 }
 
 /* False: the connection is unusable. */

@@ -8,6 +8,7 @@
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -164,41 +165,44 @@ static struct hapax_bytes written(
 	return hx_bytes(delivery->text.data + begin, (size_t)size);
 }
 
-static void add_property(
-	struct hx_rabbit_delivery *delivery, amqp_bytes_t raw, const char *name, bool is_set,
-	amqp_bytes_t value)
-{
-	struct hapax_message *message = &delivery->message_.message;
+#define PROPERTY(name, flag, member)                                                      \
+	{                                                                                 \
+		name, AMQP_BASIC_##flag##_FLAG, offsetof(amqp_basic_properties_t, member) \
+	}
 
-	if (is_set)
-		delivery->fields[message->header_count++] = (struct hapax_field){
-			hapax_bytes_from_text(name), kept(delivery, raw, value)};
-}
+static const struct {
+	const char *name;
+	amqp_flags_t flag;
+	size_t offset; /* of its text */
+} rows[] = {
+	PROPERTY("content-type", CONTENT_TYPE, content_type),
+	PROPERTY("content-encoding", CONTENT_ENCODING, content_encoding),
+	PROPERTY("message-id", MESSAGE_ID, message_id),
+	/* The type of an event that is not a CloudEvent. */
+	PROPERTY("eventType", TYPE, type),
+	PROPERTY("correlation-id", CORRELATION_ID, correlation_id),
+	PROPERTY("reply-to", REPLY_TO, reply_to),
+	PROPERTY("app-id", APP_ID, app_id),
+};
+
+_Static_assert(HX_COUNT(rows) <= PROPERTIES, "there is room for all");
 
 /* Before the headers: a property wins over a header of the same name. */
 static void add_properties(
 	struct hx_rabbit_delivery *delivery, amqp_bytes_t raw,
 	const amqp_basic_properties_t *properties)
 {
-	amqp_flags_t flags = properties->_flags;
+	struct hapax_message *message = &delivery->message_.message;
 
-	add_property(
-		delivery, raw, "content-type", flags & AMQP_BASIC_CONTENT_TYPE_FLAG,
-		properties->content_type);
-	add_property(
-		delivery, raw, "content-encoding", flags & AMQP_BASIC_CONTENT_ENCODING_FLAG,
-		properties->content_encoding);
-	add_property(
-		delivery, raw, "message-id", flags & AMQP_BASIC_MESSAGE_ID_FLAG,
-		properties->message_id);
-	/* The type of an event that is not a CloudEvent. */
-	add_property(delivery, raw, "eventType", flags & AMQP_BASIC_TYPE_FLAG, properties->type);
-	add_property(
-		delivery, raw, "correlation-id", flags & AMQP_BASIC_CORRELATION_ID_FLAG,
-		properties->correlation_id);
-	add_property(
-		delivery, raw, "reply-to", flags & AMQP_BASIC_REPLY_TO_FLAG, properties->reply_to);
-	add_property(delivery, raw, "app-id", flags & AMQP_BASIC_APP_ID_FLAG, properties->app_id);
+	for (size_t i = 0; i < HX_COUNT(rows); i++) {
+		amqp_bytes_t text;
+
+		if (!(properties->_flags & rows[i].flag))
+			continue;
+		memcpy(&text, (const char *)properties + rows[i].offset, sizeof(text));
+		delivery->fields[message->header_count++] = (struct hapax_field){
+			hapax_bytes_from_text(rows[i].name), kept(delivery, raw, text)};
+	}
 }
 
 static void add_header(

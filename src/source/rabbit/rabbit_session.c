@@ -94,19 +94,18 @@ static void forget_deliveries(struct hx_rabbit_source *source)
 	struct hx_io_messages untaken = hx_io_thread_lost(&source->io_thread);
 	struct hx_io_message *message_;
 
+	HX_LIST_JOIN(&untaken, &source->arrived, next);
 	while (source->oldest != NULL) {
 		struct hx_rabbit_delivery *delivery = source->oldest;
 
 		unlink_delivery(source, delivery);
-		/* The others are at the consumer, or in the lists below. */
+		/* The others are at the consumer, or in the list below. */
 		if (delivery->state == HX_RABBIT_DELIVERY_COMING ||
 		    delivery->state == HX_RABBIT_DELIVERY_DEFERRED ||
 		    delivery->state == HX_RABBIT_DELIVERY_ASIDE)
 			hx_rabbit_delivery_free(source, delivery);
 	}
 	while ((message_ = hx_io_messages_take(&untaken)) != NULL)
-		hx_rabbit_delivery_free(source, (struct hx_rabbit_delivery *)(void *)message_);
-	while ((message_ = hx_io_messages_take(&source->arrived)) != NULL)
 		hx_rabbit_delivery_free(source, (struct hx_rabbit_delivery *)(void *)message_);
 	source->coming = NULL;
 	source->promised = 0;
@@ -123,7 +122,7 @@ static void lose(struct hx_rabbit_source *source, const char *why)
 	hx_reactor_unwatch(&source->io_thread.reactor, &source->watch);
 	hx_rabbit_close(&source->rabbit);
 	forget_deliveries(source);
-	hx_io_thread_say(&source->io_thread, why, false);
+	hx_io_thread_say(&source->io_thread, "%s", why);
 	retry_later(source);
 }
 
@@ -235,30 +234,24 @@ static void set_aside(struct hx_rabbit_source *source, struct hx_rabbit_delivery
 /* No memory for it, and a redelivery would not help. */
 static void leave_aside(struct hx_rabbit_source *source, struct hx_rabbit_delivery *delivery)
 {
-	char why[HX_IO_THREAD_TEXT_SIZE];
-
 	set_aside(source, delivery);
-	(void)snprintf(
-		why, sizeof(why),
+	hx_io_thread_say(
+		&source->io_thread,
 		"not enough memory for a message of %" PRIu64 " bytes, above size_max (%zu); it "
 		"stays in '%.100s'",
 		delivery->body_size, source->place.size_max, source->place.rabbit.queue);
-	hx_io_thread_say(&source->io_thread, why, false);
 }
 
 static void tell_returns(struct hx_rabbit_source *source, const struct hx_rabbit_delivery *delivery)
 {
-	char why[HX_IO_THREAD_TEXT_SIZE];
-
 	if (delivery->returns < RETURNS_ALARM || delivery->returns % RETURNS_STEP != 0)
 		return;
-	(void)snprintf(
-		why, sizeof(why),
+	hx_io_thread_say(
+		&source->io_thread,
 		"a message of '%.100s' was delivered and returned %" PRIu64 " times; after its "
 		"delivery limit (20 by default in RabbitMQ 4) the queue drops it; set "
 		"delivery-limit to -1: hapax counts attempts itself",
 		source->place.rabbit.queue, delivery->returns);
-	hx_io_thread_say(&source->io_thread, why, false);
 }
 
 static void end_coming(struct hx_rabbit_source *source)
@@ -335,7 +328,7 @@ static void take_method(struct hx_rabbit_source *source, const amqp_method_t *me
 		 * Reset the backoff only now: a connection refused right after opening must wait.
 		 */
 		source->attempts = 0;
-		hx_io_thread_set_lag(&source->io_thread, declared->message_count);
+		source->io_thread.lag = declared->message_count;
 		return;
 	case AMQP_BASIC_CANCEL_METHOD:
 		lose(source, "RabbitMQ canceled the consumer: the queue was deleted or moved");
@@ -617,11 +610,11 @@ void hx_rabbit_session_connect(struct hx_rabbit_source *source)
 		status = watch_messages(source, &err);
 	if (status != HAPAX_OK) {
 		hx_rabbit_close(&source->rabbit);
-		hx_io_thread_say(&source->io_thread, err.message, false);
+		hx_io_thread_say(&source->io_thread, "%s", err.message);
 		retry_later(source);
 		return;
 	}
-	hx_io_thread_gained(&source->io_thread);
+	source->io_thread.changes++;
 	hx_rabbit_session_pulse(source);
 }
 

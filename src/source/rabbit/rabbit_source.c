@@ -2,8 +2,6 @@
 /*
  * rabbit_source.c - a RabbitMQ queue as a source.
  */
-#include "source/rabbit/rabbit_source.h"
-
 #include <assert.h>
 #include <string.h>
 
@@ -11,6 +9,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "source/rabbit/rabbit_private.h"
+#include "source/source.h"
 
 /* Often enough for heartbeats (HX_RABBIT_HEARTBEAT_S) and a current lag. */
 enum { PULSE_MS = 1000 };
@@ -52,7 +51,7 @@ static void on_stop(struct hx_task *task)
 	hx_timer_clear(timers, &source->pulse);
 	hx_rabbit_session_settle(source);
 	hx_rabbit_session_close(source);
-	hx_io_thread_end(&source->io_thread);
+	hx_reactor_stop(&source->io_thread.reactor);
 }
 
 static void on_retry(struct hx_timer *timer)

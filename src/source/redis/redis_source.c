@@ -2,8 +2,6 @@
 /*
  * redis_source.c - a Redis stream as a source.
  */
-#include "source/redis/redis_source.h"
-
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +12,7 @@
 #include "base/random.h"
 #include "base/time.h"
 #include "source/redis/redis_private.h"
+#include "source/source.h"
 
 enum {
 	PULSE_MS_MAX = 1000,
@@ -84,7 +83,7 @@ void hx_redis_source_end(struct hx_redis_source *source)
 		return;
 	if (source->has_closed) {
 		if (source->closing == 0)
-			hx_io_thread_end(&source->io_thread);
+			hx_reactor_stop(&source->io_thread.reactor);
 		return;
 	}
 	if (source->reader.is_asking && !is_late)

@@ -139,13 +139,10 @@ void hx_redis_reader_take_in(
 
 static void tell_deleted(struct hx_redis_source *source, struct hapax_bytes id)
 {
-	char why[HX_IO_THREAD_TEXT_SIZE];
-
-	(void)snprintf(
-		why, sizeof(why),
+	hx_io_thread_say(
+		&source->io_thread,
 		"entry %.*s of '%.100s' was trimmed or deleted before it was handled",
 		(int)(id.size < 47 ? id.size : 47), (const char *)id.data, source->place.stream);
-	hx_io_thread_say(&source->io_thread, why, false);
 }
 
 /* A sweep also finds our own entries if we renewed them late. */
@@ -305,13 +302,13 @@ static void take_error(struct hx_redis_source *source, const struct hx_resp_valu
 	if (reader->is_surveying) {
 		reader->needs_survey = false;
 		reader->history[0] = '\0';
-		hx_io_thread_say(&source->io_thread, why, false);
+		hx_io_thread_say(&source->io_thread, "%s", why);
 		return;
 	}
 	/* UNBLOCKED: the group disappeared while we waited for entries. */
 	if (hx_resp_is_error(value, "NOGROUP") || hx_resp_is_error(value, "UNBLOCKED")) {
 		reader->needs_group = true;
-		hx_io_thread_say(&source->io_thread, why, false);
+		hx_io_thread_say(&source->io_thread, "%s", why);
 		return;
 	}
 	hx_redis_connection_break(&reader->line.connection, why);
@@ -391,7 +388,7 @@ static void on_ready(struct hx_redis_line *line)
 	if (source->has_instance && !reader->has_begun)
 		memcpy(reader->history, "0-0", 4);
 	reader->has_begun = true;
-	hx_io_thread_gained(&source->io_thread);
+	source->io_thread.changes++;
 	hx_redis_reader_pump(source);
 }
 
@@ -407,7 +404,7 @@ static void on_lost(struct hx_redis_line *line, const char *why)
 		reader->count = 1;
 	reader->is_asking = false;
 	reader->is_making_group = false;
-	hx_io_thread_say(&source->io_thread, why, false);
+	hx_io_thread_say(&source->io_thread, "%s", why);
 	if (source->is_stopping)
 		hx_redis_source_end(source);
 }

@@ -186,15 +186,6 @@ static void send_publications(struct hx_redis_source *source)
 	}
 }
 
-static void refuse_all(
-	struct hx_redis_source *source, struct hx_publications *list, const char *why)
-{
-	struct hapax_publication *publication;
-
-	while ((publication = hx_publications_take(list)) != NULL)
-		hx_io_thread_published(&source->io_thread, publication, HAPAX_ERR_UNAVAILABLE, why);
-}
-
 /* ------------------------------------------------------------------ orders */
 
 static void pump(struct hx_redis_source *source)
@@ -315,16 +306,21 @@ static void ask_lag(struct hx_redis_source *source)
 	(void)send_call(writer, HX_REDIS_CALL_LAG, 0);
 }
 
+static void forget_all(struct hx_redis_source *source, struct hx_io_messages *list)
+{
+	struct hx_io_message *message_;
+
+	while ((message_ = hx_io_messages_take(list)) != NULL)
+		forget(source, (struct hx_redis_entry *)(void *)message_);
+}
+
 static void give_up(struct hx_redis_source *source)
 {
 	struct hx_redis_writer *writer = &source->writer;
-	struct hx_io_message *message_;
 
-	refuse_all(source, &writer->waiting, "could not reach Redis");
-	while ((message_ = hx_io_messages_take(&writer->acked)) != NULL)
-		forget(source, (struct hx_redis_entry *)(void *)message_);
-	while ((message_ = hx_io_messages_take(&writer->given_back)) != NULL)
-		forget(source, (struct hx_redis_entry *)(void *)message_);
+	hx_io_thread_refuse(&source->io_thread, &writer->waiting, "could not reach Redis");
+	forget_all(source, &writer->acked);
+	forget_all(source, &writer->given_back);
 }
 
 void hx_redis_writer_pulse(struct hx_redis_source *source)
@@ -362,11 +358,7 @@ bool hx_redis_writer_goodbye(struct hx_redis_source *source, const char *script)
 
 void hx_redis_writer_free(struct hx_redis_source *source)
 {
-	struct hx_redis_writer *writer = &source->writer;
-	struct hx_io_message *message_;
-
-	while ((message_ = hx_io_messages_take(&writer->acking)) != NULL)
-		forget(source, (struct hx_redis_entry *)(void *)message_);
+	forget_all(source, &source->writer.acking);
 	give_up(source);
 	/* The consumer holds nothing: the rest was set aside. */
 	while (source->oldest != NULL) {
@@ -460,9 +452,7 @@ static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
 	switch (writer->calls[at]) {
 	case HX_REDIS_CALL_ACK: take_acked(source, &value, writer->counts[at]); break;
 	case HX_REDIS_CALL_ADD: take_added(source, &value); break;
-	case HX_REDIS_CALL_LAG:
-		hx_io_thread_set_lag(&source->io_thread, read_lag(source, reply));
-		break;
+	case HX_REDIS_CALL_LAG: source->io_thread.lag = read_lag(source, reply); break;
 	case HX_REDIS_CALL_OTHER: break;
 	}
 	pump(source);
@@ -480,13 +470,13 @@ static void on_lost(struct hx_redis_line *line, const char *why)
 	struct hx_io_message *message_;
 
 	writer->call_count = 0;
-	refuse_all(source, &writer->adding, why);
+	hx_io_thread_refuse(&source->io_thread, &writer->adding, why);
 	/* Put them before the waiting ones: the next line sends all of them. */
 	while ((message_ = hx_io_messages_take(&writer->acked)) != NULL)
 		HX_LIST_ADD(&writer->acking, message_, next);
 	writer->acked = writer->acking;
 	writer->acking = (struct hx_io_messages){NULL, NULL};
-	hx_io_thread_say(&source->io_thread, why, false);
+	hx_io_thread_say(&source->io_thread, "%s", why);
 	if (source->is_stopping)
 		hx_redis_source_end(source);
 }

@@ -396,27 +396,17 @@ uint64_t hx_index_count(struct hx_index *index)
 	return count;
 }
 
-uint64_t hx_index_record_bytes(struct hx_index *index)
+uint64_t hx_index_live_bytes(struct hx_index *index)
 {
 	uint64_t bytes = 0;
 
 	for (uint32_t i = 0; i < index->shard_count; i++) {
-		hx_lock_acquire(&index->shards[i].lock);
-		hx_arena_assert(&index->shards[i].arena);
-		bytes += index->shards[i].arena.live_bytes;
-		hx_lock_release(&index->shards[i].lock);
-	}
-	return bytes;
-}
+		struct hx_shard *shard = &index->shards[i];
 
-uint64_t hx_index_elsewhere_bytes(struct hx_index *index)
-{
-	uint64_t bytes = 0;
-
-	for (uint32_t i = 0; i < index->shard_count; i++) {
-		hx_lock_acquire(&index->shards[i].lock);
-		bytes += index->shards[i].elsewhere_bytes;
-		hx_lock_release(&index->shards[i].lock);
+		hx_lock_acquire(&shard->lock);
+		hx_arena_assert(&shard->arena);
+		bytes += shard->arena.live_bytes + shard->elsewhere_bytes;
+		hx_lock_release(&shard->lock);
 	}
 	return bytes;
 }

@@ -161,9 +161,8 @@ static inline bool hx_index_is_limited(const struct hx_index *index)
 /* Records in all shards, expired ones included; values may be slightly old. */
 uint64_t hx_index_count(struct hx_index *index);
 
-/* Bytes of the records in all shards, without results that are elsewhere; and bytes of these. */
-uint64_t hx_index_record_bytes(struct hx_index *index);
-uint64_t hx_index_elsewhere_bytes(struct hx_index *index);
+/* Bytes of the records in all shards, and of their results that are elsewhere. */
+uint64_t hx_index_live_bytes(struct hx_index *index);
 
 /*
  * The next tokens, of which the first is returned; tokens may stay unused. 0: there are no more.

@@ -125,7 +125,7 @@ enum hapax_status hx_walk_open(
 	hx_log_scope_names_clear(&walk->scopes);
 	hx_log_name(walk->name, kind, id, "");
 	hx_log_path(&walk->directory, walk->name, path);
-	status = hx_log_reader_open(&walk->reader, walk->directory.io, path, why);
+	status = hx_log_reader_open(&walk->reader, walk->directory.io, path, false, why);
 	if (status != HAPAX_OK)
 		return status;
 	assert(walk->reader.offset == HX_LOG_BLOCK_SIZE);

@@ -144,7 +144,7 @@ static enum hapax_status read_header(
 	return HAPAX_OK;
 }
 
-static enum hapax_status open_segment(
+enum hapax_status hx_log_reader_open(
 	struct hx_log_reader *reader, const struct hx_io *io, const char *path, bool may_be_short,
 	struct hapax_error *err)
 {
@@ -185,20 +185,6 @@ static enum hapax_status open_segment(
 	reader_assert(reader);
 	assert(may_be_short || reader->file_bytes >= reader->header.capacity);
 	return HAPAX_OK;
-}
-
-enum hapax_status hx_log_reader_open(
-	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
-	struct hapax_error *err)
-{
-	return open_segment(reader, io, path, false, err);
-}
-
-enum hapax_status hx_log_reader_open_short(
-	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
-	struct hapax_error *err)
-{
-	return open_segment(reader, io, path, true, err);
 }
 
 void hx_log_reader_shut(struct hx_log_reader *reader)

@@ -40,16 +40,11 @@ enum hx_log_found {
 
 /*
  * Open path and read its header; reader is zeroed, or was shut. CORRUPT or UNSUPPORTED: see
- * hx_log_header_decode(); CORRUPT also if the file is shorter than its capacity. Messages name
- * the file.
+ * hx_log_header_decode(); CORRUPT also if the file is shorter than its capacity, unless
+ * may_be_short: it is then read as far as it goes. Messages name the file.
  */
 enum hapax_status hx_log_reader_open(
-	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
-	struct hapax_error *err);
-
-/* The same for a file that may be shorter: it is read as far as it goes. */
-enum hapax_status hx_log_reader_open_short(
-	struct hx_log_reader *reader, const struct hx_io *io, const char *path,
+	struct hx_log_reader *reader, const struct hx_io *io, const char *path, bool may_be_short,
 	struct hapax_error *err);
 
 /* Close the file and keep the memory for the next one. */

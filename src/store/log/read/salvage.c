@@ -378,7 +378,7 @@ static enum hapax_status open_segment(
 
 	hx_log_segment_path(salvage->directory, listed->kind, listed->id, "", path);
 	hx_log_scope_names_clear(&salvage->scopes);
-	status = hx_log_reader_open_short(&salvage->reader, salvage->directory->io, path, &why);
+	status = hx_log_reader_open(&salvage->reader, salvage->directory->io, path, true, &why);
 	*ret_is_readable = status == HAPAX_OK;
 	if (status == HAPAX_OK || status == HAPAX_ERR_CORRUPT)
 		return HAPAX_OK;
@@ -440,35 +440,39 @@ static enum hapax_status read_segments(struct hx_log_salvage *salvage, enum aim 
 
 /* ------------------------------------------------------------------ the store's uuid */
 
+/* The header of a segment. */
+struct owner {
+	bool is_readable;
+	unsigned char uuid[HX_LOG_UUID_SIZE];
+};
+
 /* How many segments have the uuid of segment index. */
-static size_t count_alike(
-	const unsigned char (*uuids)[HX_LOG_UUID_SIZE], const bool *are_readable, size_t count,
-	size_t index)
+static size_t count_alike(const struct owner *owners, size_t count, size_t index)
 {
 	size_t alike = 0;
 
 	assert(index < count);
-	for (size_t i = 0; are_readable[index] && i < count; i++)
-		alike += are_readable[i] && memcmp(uuids[i], uuids[index], HX_LOG_UUID_SIZE) == 0;
+	for (size_t i = 0; owners[index].is_readable && i < count; i++)
+		alike += owners[i].is_readable &&
+			memcmp(owners[i].uuid, owners[index].uuid, HX_LOG_UUID_SIZE) == 0;
 	return alike;
 }
 
-static enum hapax_status choose_uuid(
-	struct hx_log_salvage *salvage, const unsigned char (*uuids)[HX_LOG_UUID_SIZE],
-	const bool *are_readable)
+static enum hapax_status choose_uuid(struct hx_log_salvage *salvage, const struct owner *owners)
 {
 	size_t count = salvage->listing.count, most = 0;
 	bool is_tie = false;
 
 	for (size_t i = 0; i < count; i++) {
-		size_t alike = count_alike(uuids, are_readable, count, i);
+		size_t alike = count_alike(owners, count, i);
 
 		if (alike > most) {
-			memcpy(salvage->uuid, uuids[i], HX_LOG_UUID_SIZE);
+			memcpy(salvage->uuid, owners[i].uuid, HX_LOG_UUID_SIZE);
 			most = alike;
 			is_tie = false;
 		} else if (
-			alike == most && memcmp(uuids[i], salvage->uuid, HX_LOG_UUID_SIZE) != 0) {
+			alike == most &&
+			memcmp(owners[i].uuid, salvage->uuid, HX_LOG_UUID_SIZE) != 0) {
 			is_tie = alike != 0;
 		}
 	}
@@ -483,29 +487,25 @@ static enum hapax_status choose_uuid(
 }
 
 /* Read the headers of the segments. */
-static enum hapax_status read_uuids(
-	struct hx_log_salvage *salvage, unsigned char (*uuids)[HX_LOG_UUID_SIZE],
-	bool *are_readable)
+static enum hapax_status read_uuids(struct hx_log_salvage *salvage, struct owner *owners)
 {
 	for (size_t i = 0; i < salvage->listing.count; i++) {
-		enum hapax_status status =
-			open_segment(salvage, &salvage->listing.segments[i], &are_readable[i]);
+		enum hapax_status status = open_segment(
+			salvage, &salvage->listing.segments[i], &owners[i].is_readable);
 
 		if (status != HAPAX_OK)
 			return status;
-		memcpy(uuids[i], salvage->reader.header.uuid, HX_LOG_UUID_SIZE);
+		memcpy(owners[i].uuid, salvage->reader.header.uuid, HX_LOG_UUID_SIZE);
 		hx_log_reader_shut(&salvage->reader);
 	}
-	return choose_uuid(salvage, (const unsigned char(*)[HX_LOG_UUID_SIZE])uuids, are_readable);
+	return choose_uuid(salvage, owners);
 }
 
 /* STORE says which segments count; if it is unreadable, the majority of the segments does. */
 static enum hapax_status find_uuid(struct hx_log_salvage *salvage)
 {
 	struct hx_log_directory directory = *salvage->directory;
-	size_t count = salvage->listing.count + 1;
-	unsigned char(*uuids)[HX_LOG_UUID_SIZE];
-	bool *are_readable;
+	struct owner *owners;
 	bool found = false;
 	enum hapax_status status = hx_log_directory_read(&directory, &found, NULL);
 
@@ -513,14 +513,9 @@ static enum hapax_status find_uuid(struct hx_log_salvage *salvage)
 		memcpy(salvage->uuid, directory.store.uuid, HX_LOG_UUID_SIZE);
 		return HAPAX_OK;
 	}
-	uuids = hx_alloc_zero(count, sizeof(*uuids));
-	are_readable = hx_alloc_zero(count, sizeof(*are_readable));
-	if (uuids == NULL || are_readable == NULL)
-		status = no_memory(salvage->err);
-	else
-		status = read_uuids(salvage, uuids, are_readable);
-	hx_free(uuids);
-	hx_free(are_readable);
+	owners = hx_alloc_zero(salvage->listing.count + 1, sizeof(*owners));
+	status = owners == NULL ? no_memory(salvage->err) : read_uuids(salvage, owners);
+	hx_free(owners);
 	return status;
 }
 

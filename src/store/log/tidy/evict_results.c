@@ -73,7 +73,7 @@ enum hapax_status hx_log_evict_results(
 		return HAPAX_OK;
 	assert(item->seal.removes_offset <= item->bytes);
 	hx_log_segment_path(&log->directory, item->kind, item->id, "", path);
-	status = hx_log_reader_open(&reader, log->directory.io, path, err);
+	status = hx_log_reader_open(&reader, log->directory.io, path, false, err);
 	if (status == HAPAX_OK)
 		status = hx_log_reader_each(
 			&reader, item->seal.removes_offset, evict_entry, &eviction, err);

@@ -226,7 +226,7 @@ enum hapax_status hx_log_copy_segment(
 	assert(kind == HX_LOG_KIND_LOG || end == 0);
 	hx_log_segment_path(&copy->log->directory, kind, id, "", path);
 	hx_log_scope_names_init(&source.scopes);
-	status = hx_log_reader_open(&source.reader, copy->log->directory.io, path, err);
+	status = hx_log_reader_open(&source.reader, copy->log->directory.io, path, false, err);
 	if (status == HAPAX_OK &&
 	    (source.reader.header.id != id || source.reader.header.kind != kind))
 		status = corrupt(&source, "the segment does not match its name", err);

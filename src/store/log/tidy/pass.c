@@ -126,7 +126,7 @@ static enum hapax_status read_end(
 
 	*ret_end = 0;
 	hx_log_segment_path(&log->directory, HX_LOG_KIND_LOG, id + 1, "", path);
-	status = hx_log_reader_open(&reader, log->directory.io, path, err);
+	status = hx_log_reader_open(&reader, log->directory.io, path, false, err);
 	if (status == HAPAX_OK)
 		status = hx_log_reader_next(&reader, &found, &frame, &bytes, err);
 	if (found == HX_LOG_FOUND_FRAME) {
@@ -193,8 +193,7 @@ static uint64_t count_waste(const struct pass *pass)
 {
 	const struct hx_log_manifest *manifest = &pass->log->writer.manifest;
 	struct hx_index *index = pass->log->index;
-	uint64_t live = hx_index_record_bytes(index) + hx_index_elsewhere_bytes(index) +
-		hx_index_count(index) * PUT_BYTES_MORE;
+	uint64_t live = hx_index_live_bytes(index) + hx_index_count(index) * PUT_BYTES_MORE;
 	uint64_t slack = pass->log->writer.segment_bytes;
 	uint64_t bytes = 0;
 
