@@ -46,7 +46,8 @@ enum hapax_status hx_api_open(
 	if (api == NULL || audit_path == NULL) {
 		hx_free(api);
 		hx_free(audit_path);
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for the API");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to start the API");
 	}
 	api->options = *options;
 	if (api->options.clock == NULL)
@@ -295,7 +296,9 @@ const char *hx_api_status_text(enum hapax_status status)
 	case HAPAX_ERR_FENCED:
 		return "the token does not hold the key: a newer claim exists, or the key is "
 		       "done, released or unknown; stop the work";
-	case HAPAX_ERR_CORRUPT: return "stored data is damaged";
+	case HAPAX_ERR_CORRUPT:
+		return "stored data is damaged; check a file: store with 'hapax fsck', or restore "
+		       "a backup";
 	case HAPAX_ERR_UNSUPPORTED: return "the store lacks a required capability";
 	case HAPAX_ERR_HANDLER: return "a handler failed";
 	case HAPAX_ERR_FAILED:

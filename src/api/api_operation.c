@@ -250,7 +250,9 @@ enum hapax_status hx_api_batch_read(
 	batch = hx_api_batch_new(count, is_array, reader->scratch.budget);
 	if (batch == NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for the operations");
+			err, HAPAX_ERR_NO_MEMORY, 0,
+			"not enough memory for a request of %zu operations; nothing changed",
+			count);
 	if (is_array)
 		node = &tree->nodes[node->child];
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++, node = &tree->nodes[node->next]) {

@@ -312,13 +312,13 @@ static enum hapax_status check_force(
 	if (hx_config_needs_restart(patch->config, config, setting))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"%s takes effect after a restart only; change it in the configuration "
+			"cannot change '%s' while the daemon runs; change it in the configuration "
 			"file, then restart",
 			setting);
 	if (door != NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"TLS of listen.%s takes effect after a restart only; change it in the "
+			"cannot change TLS of listen.%s while the daemon runs; change it in the "
 			"configuration file, then restart",
 			door);
 	if (patch->by[0] != '\0')
@@ -453,8 +453,10 @@ static void take_back(struct hx_api_request *request)
 		return;
 	patch->status = 0;
 	(void)hx_error_set(
-		&request->err, HAPAX_ERR_UNAVAILABLE, err.os_errno,
-		"could not apply the change, and %s; remove it by hand", err.message);
+		&request->err, HAPAX_ERR_UNAVAILABLE, 0,
+		"change rejected (%.80s), but still stored: %.120s; %s before the next start",
+		request->err.message, err.message,
+		patch->had_file ? "undo it in the file" : "remove the file");
 }
 
 static void on_applied(struct hx_api_request *request)

@@ -328,7 +328,7 @@ enum hapax_status hx_api_events_init(struct hx_api *api, struct hapax_error *err
 		&api->options.reactor->timers, &api->events.timer, on_timer, api);
 
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "not enough memory for the API");
+		return hx_error_set(err, status, 0, "not enough memory to start the API");
 	hx_random_bytes(&process, sizeof(process));
 	api->events.process = process;
 	hx_buf_init(&api->events.text, TEXT_SIZE_MAX);

@@ -26,15 +26,22 @@ enum hapax_status hx_kafka_url_begin(
 			HX_KAFKA_URL_SIZE - 1);
 	memcpy(ret_url->text, text, strlen(text));
 	if (!hx_url_split(ret_url->text, ret_parts) || !hx_url_has_scheme(ret_parts, "kafka") ||
-	    ret_parts->hosts.size == 0 || ret_parts->user.data != NULL)
+	    ret_parts->hosts.size == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the Kafka URL has no server, or has a user; use kafka://HOST/TOPIC, "
-			"and sasl.username for the user");
+			"the Kafka URL has no server; use kafka://HOST/TOPIC");
+	if (ret_parts->user.data != NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the Kafka URL has a user before the '@'; set the user with the option "
+			"sasl.username");
 	ret_url->servers = hx_kafka_url_decode(ret_url, ret_parts->hosts);
 	return ret_url->servers != NULL
 		? HAPAX_OK
-		: hx_error_set(err, HAPAX_ERR_INVALID, 0, "invalid server in the Kafka URL");
+		: hx_error_set(
+			  err, HAPAX_ERR_INVALID, 0, "invalid server '%.*s' in the Kafka URL",
+			  (int)ret_parts->hosts.size,
+			  text + ((const char *)ret_parts->hosts.data - ret_url->text));
 }
 
 enum hapax_status hx_kafka_url_take(

@@ -152,16 +152,16 @@ static enum hapax_status connect_socket(
 	enum hapax_status status;
 	int code;
 
+	(void)snprintf(
+		what, sizeof(what), "could not connect to RabbitMQ at '%.100s:%u'", place->host,
+		(unsigned)place->port);
 	if (socket == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for RabbitMQ");
+		return hx_rabbit_code_error(AMQP_STATUS_NO_MEMORY, what, err);
 	if (place->has_tls) {
 		status = prepare_tls(socket, place, err);
 		if (status != HAPAX_OK)
 			return status;
 	}
-	(void)snprintf(
-		what, sizeof(what), "could not connect to RabbitMQ at '%.100s:%u'", place->host,
-		(unsigned)place->port);
 	code = amqp_socket_open_noblock(socket, place->host, place->port, timeout);
 	return code == AMQP_STATUS_OK ? HAPAX_OK : hx_rabbit_code_error(code, what, err);
 }
@@ -209,7 +209,10 @@ enum hapax_status hx_rabbit_open(
 	rabbit->sent_end = &rabbit->sent;
 	rabbit->conn = amqp_new_connection();
 	if (rabbit->conn == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for RabbitMQ");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0,
+			"not enough memory to connect to RabbitMQ at '%.100s:%u'", place->host,
+			(unsigned)place->port);
 	(void)amqp_set_handshake_timeout(rabbit->conn, &timeout);
 	(void)amqp_set_rpc_timeout(rabbit->conn, &timeout);
 	status = connect_socket(rabbit, place, &timeout, err);
@@ -316,17 +319,24 @@ static enum hapax_status check_message(
 			UINT8_MAX);
 	if (message->header_count > HX_RABBIT_HEADERS_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "too many headers: limit %d",
+			err, HAPAX_ERR_INVALID, 0,
+			"the message has too many headers: %zu, limit %d", message->header_count,
 			HX_RABBIT_HEADERS_MAX);
 	for (size_t i = 0; i < message->header_count; i++) {
 		const struct hapax_field *header = &message->headers[i];
 
-		if (header->name.size > UINT8_MAX ||
-		    header->value.size > HX_RABBIT_HEADERS_SIZE_MAX)
+		if (header->name.size > UINT8_MAX)
 			return hx_error_set(
-				err, HAPAX_ERR_INVALID, 0, "the header '%.*s' is too long for AMQP",
+				err, HAPAX_ERR_INVALID, 0,
+				"header name '%.64s...' is too long for AMQP: %zu bytes, limit %d",
+				(const char *)header->name.data, header->name.size, UINT8_MAX);
+		if (header->value.size > HX_RABBIT_HEADERS_SIZE_MAX)
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0,
+				"the value of header '%.*s' is too long: %zu bytes, limit %d",
 				(int)(header->name.size < 64 ? header->name.size : 64),
-				(const char *)header->name.data);
+				(const char *)header->name.data, header->value.size,
+				HX_RABBIT_HEADERS_SIZE_MAX);
 		size += header->name.size + header->value.size + 8;
 	}
 	if (size > HX_RABBIT_HEADERS_SIZE_MAX)

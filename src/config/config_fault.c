@@ -56,5 +56,5 @@ void hx_fault(
 
 void hx_fault_no_memory(struct hx_faults *faults, const struct hx_place *place)
 {
-	hx_fault(faults, HAPAX_ERR_NO_MEMORY, place, "not enough memory for all errors");
+	hx_fault(faults, HAPAX_ERR_NO_MEMORY, place, "not enough memory to read the configuration");
 }

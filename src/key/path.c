@@ -95,7 +95,7 @@ enum hapax_status hx_key_path_parse(
 			text.size, HX_JSON_PATH_SIZE_MAX);
 	}
 	if (!hx_utf8_is_valid(text))
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "invalid path: it is not UTF-8");
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "invalid key path: it is not UTF-8");
 	memcpy(path->text, text.data, text.size);
 	path->text[text.size] = '\0';
 	path->name = NULL;

@@ -25,7 +25,8 @@ static enum hapax_status check_name(
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "%s %s", what, why);
 	if (memchr(name.data, '/', name.size) != NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "invalid %s: a slash is not allowed", what);
+			err, HAPAX_ERR_INVALID, 0, "invalid %s '%.*s': a slash is not allowed",
+			what, (int)name.size, (const char *)name.data);
 	return HAPAX_OK;
 }
 

@@ -61,7 +61,8 @@ static struct hx_key_piece *add_piece(struct hapax_key_strategy *strategy, enum 
 static enum hapax_status too_many(struct hapax_error *err)
 {
 	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "the template has too many pieces: limit %d",
+		err, HAPAX_ERR_INVALID, 0,
+		"the key template has too many parts (fields, and texts between them): limit %d",
 		PIECES_MAX);
 }
 
@@ -323,7 +324,7 @@ static enum hx_key_made write_piece(
 		}
 		(void)hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "cannot use '%s' in a key: it is %s",
-			piece->path->text, end == NULL ? "a number that is too large" : "empty");
+			piece->path->text, end == NULL ? "beyond 10 to the 10^17" : "empty");
 		return HX_KEY_MISSING;
 	}
 	assert(false);

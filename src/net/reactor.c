@@ -257,7 +257,9 @@ enum hapax_status hx_reactor_watch(
 		reactor->net->context, reactor->poller, watch->fd, ready, watch);
 	if (code < 0)
 		return hx_error_set(
-			err, hx_error_status_of(-code), -code, "could not watch a file descriptor");
+			err, hx_error_status_of(-code), -code,
+			"could not watch a file descriptor%s",
+			code == -ENOSPC ? " (limit: sysctl fs.epoll.max_user_watches)" : "");
 	watch->ready = ready;
 	return HAPAX_OK;
 }

@@ -34,7 +34,7 @@ enum hapax_status hx_duplicate_watch_new(
 	if (watch == NULL || watch->scopes == NULL) {
 		hx_duplicate_watch_free(watch);
 		return hx_error_set(
-			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to watch duplicates");
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to count duplicates");
 	}
 	*ret_watch = watch;
 	return HAPAX_OK;

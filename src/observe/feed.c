@@ -33,7 +33,7 @@ enum hapax_status hx_feed_new(size_t writers, struct hx_feed **ret_feed, struct 
 
 	if (feed == NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for the feed of decisions");
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for the events of the API");
 	feed->writers = writers;
 	*ret_feed = feed;
 	return HAPAX_OK;

@@ -61,8 +61,8 @@ enum hapax_status hx_outbox_event_check(
 			event->payload.size, HX_OUTBOX_PAYLOAD_SIZE_MAX);
 	if (event->header_count > HAPAX_OUTBOX_HEADERS_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "too many headers: limit %d",
-			HAPAX_OUTBOX_HEADERS_MAX);
+			err, HAPAX_ERR_INVALID, 0, "the event has too many headers: %zu, limit %d",
+			event->header_count, HAPAX_OUTBOX_HEADERS_MAX);
 	return HAPAX_OK;
 }
 

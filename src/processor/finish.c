@@ -227,7 +227,7 @@ static const char *what_is_wrong(
 		return "it is not a run of this processor";
 	if (finish->run->state != HX_RUN_RUNNING ||
 	    (finish->run->steps & hx_step_bit(HAPAX_STEP_RUN)))
-		return "it is not running";
+		return "it has not begun, or has already ended";
 	if (finish->run->is_named)
 		return "it is named twice";
 	if ((unsigned)finish->outcome > HAPAX_RUN_AMBIGUOUS)

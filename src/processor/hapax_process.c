@@ -203,7 +203,7 @@ static enum hapax_status describe_failure(const struct hapax_call *call, struct 
 	assert(answer->status != HAPAX_OK);
 	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED) {
 		if (call->tx->store != NULL)
-			text = "the work was rolled back: its result could not be stored";
+			text = "the result could not be stored, so the work was rolled back";
 		else if (answer->status == HAPAX_ERR_FENCED)
 			text = "the work ran, but its claim was lost; its result was not stored";
 		else if (answer->status == HAPAX_ERR_UNCERTAIN)

@@ -62,9 +62,10 @@ static const char *what_is_wrong(const struct hapax_run_options *options)
 		return "times must not be negative";
 	if (options->result_size_max > HX_RESULT_SIZE_LIMIT)
 		return "the maximum result must be at most 16 MiB";
-	if ((unsigned)options->on_lapse > HAPAX_ON_LAPSE_PARK ||
-	    (unsigned)options->on_mismatch > HAPAX_ON_MISMATCH_DUPLICATE)
-		return "a policy has an unknown value";
+	if ((unsigned)options->on_lapse > HAPAX_ON_LAPSE_PARK)
+		return "on_lapse has an unknown value; use one of enum hapax_on_lapse";
+	if ((unsigned)options->on_mismatch > HAPAX_ON_MISMATCH_DUPLICATE)
+		return "on_mismatch has an unknown value; use one of enum hapax_on_mismatch";
 	return NULL;
 }
 
@@ -81,7 +82,9 @@ enum hapax_status hx_run_options_complete(
 	}
 	if (options->size < sizeof(options->size) || options->size > sizeof(complete))
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the run options have an unknown size");
+			err, HAPAX_ERR_INVALID, 0,
+			"run options of unknown size %zu; use HAPAX_RUN_OPTIONS_INIT",
+			options->size);
 	memcpy(&complete, options, options->size);
 	complete.size = sizeof(complete);
 	wrong = what_is_wrong(&complete);
@@ -122,7 +125,8 @@ static enum hapax_status take_options(
 		if (options->size < sizeof(options->size) || options->size > sizeof(*mine))
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"the processor options have an unknown size");
+				"options of unknown size %zu; use HAPAX_PROCESSOR_OPTIONS_INIT",
+				options->size);
 		memcpy(mine, options, options->size);
 		mine->size = sizeof(*mine);
 	}

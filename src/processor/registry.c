@@ -188,13 +188,15 @@ static enum hapax_status add_row(
 	if (read_row(rows, index, &from))
 		wrong = what_is_wrong(&from);
 	if (wrong != NULL)
-		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "row %zu: %s", index, wrong);
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "registration %zu: %s", index, wrong);
 	status = make_row(registry, &from, &row, &inner);
 	if (status != HAPAX_OK)
-		(void)hx_error_set(err, status, 0, "row %zu: %s", index, inner.message);
+		(void)hx_error_set(err, status, 0, "registration %zu: %s", index, inner.message);
 	else if (!insert(registry, room, row))
 		status = hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "row %zu: type '%s' is registered twice", index,
+			err, HAPAX_ERR_INVALID, 0,
+			"registration %zu: type '%s' is registered twice", index,
 			from.type == NULL ? "" : from.type);
 	if (status != HAPAX_OK)
 		free_row(&row);

@@ -149,7 +149,8 @@ static bool read_ms(
 		return false;
 	return (*ret_ms > 0 && *ret_ms <= max) ||
 		hx_resp_refuse_format(
-			call, "ERR invalid time in '%s' command", call->command->name);
+			call, "ERR invalid time in '%s' command: use 1 to %lld ms",
+			call->command->name, (long long)max);
 }
 
 /* One of two words. */

@@ -100,7 +100,9 @@ static const char *explain(struct hapax_store *store, const struct hapax_op *op)
 		return "the store failed during a write; it is unknown whether the operation "
 		       "took effect";
 	case HAPAX_ERR_FENCED: return "the token does not hold the key; stop the work";
-	case HAPAX_ERR_CORRUPT: return "stored data is damaged";
+	case HAPAX_ERR_CORRUPT:
+		return "stored data is damaged; check a file: store with 'hapax fsck', or restore "
+		       "a backup";
 	case HAPAX_ERR_UNSUPPORTED:
 		return "operation not supported by this store, or not allowed without an API token";
 	case HAPAX_ERR_HANDLER: return "the handler failed";

@@ -250,7 +250,7 @@ static enum hapax_status read_option(
 	if (row->is_for_tls && !has_tls)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"option '%s' in the URL of %s needs TLS; use the scheme with TLS",
+			"option '%s' in the URL of %s needs TLS; use rediss:, amqps: or https:",
 			row->name, options->of);
 	if (set_value(row, bound + row->offset, value))
 		return HAPAX_OK;

@@ -436,7 +436,7 @@ def test_settings_change_while_it_runs(cli):
         before = runtime.read_text()
         call("PATCH", "/config", {"defaults": {"tll": "2h"}}).is_problem(422, "did you mean 'ttl'?")
         call("PATCH", "/config", {"defaults": {"ttl": "soon"}}).is_problem(422, "99-runtime.yaml:1:")
-        call("PATCH", "/config", {"loops": 3}).is_problem(409, "loops takes effect after a restart only")
+        call("PATCH", "/config", {"loops": 3}).is_problem(409, "cannot change 'loops' while the daemon runs")
         call("PATCH", "/config", []).is_problem(400, "object")
         expect(runtime.read_text(), before)
         expect(call("GET", "/config").json, changed)

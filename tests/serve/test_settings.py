@@ -66,7 +66,7 @@ def test_what_cannot_be_put_in_force_is_not_kept(cli):
         expect(call("GET", "/config").json["defaults"]["ttl"], "2h")
         expect([entry["outcome"] for entry in call("GET", "/audit").json["entries"]], ["invalid", "applied", "invalid", "invalid"])
         # Nor what would be in force after a restart only.
-        call("PATCH", "/config", {"loops": 7}).is_problem(409, "loops takes effect after a restart only")
+        call("PATCH", "/config", {"loops": 7}).is_problem(409, "cannot change 'loops' while the daemon runs")
         expect(runtime_of(daemon).read_text(), text)
     with api(cli, tls) as (_, call):
         expect(call("GET", "/config").json["defaults"]["ttl"], "2h")

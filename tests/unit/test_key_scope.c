@@ -102,7 +102,7 @@ static void names_are_judged(void **state)
 {
 	static const char *const bad[] = {"", "a/b", "a\\nb", "\\u0085"};
 	static const char *const reasons[] = {
-		"tenant is empty", "invalid tenant: a slash is not allowed", "(U+000A)",
+		"tenant is empty", "invalid tenant 'a/b': a slash is not allowed", "(U+000A)",
 		"(U+0085)"};
 	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
 	char json[512];
@@ -135,12 +135,13 @@ static void names_are_judged(void **state)
 		struct hapax_event event = key_case_event("{\"id\":1,\"g\":\"a/b\"}");
 
 		assert_int_equal(make(&options, &event, &key, &err), HAPAX_ERR_INVALID);
-		assert_string_equal(err.message, "invalid group: a slash is not allowed");
+		assert_string_equal(err.message, "invalid group 'a/b': a slash is not allowed");
 	}
 	options.group_from = NULL;
 	options.group = "a/b";
 	assert_string_equal(
-		key_case_refusal("content", &options), "invalid group: a slash is not allowed");
+		key_case_refusal("content", &options),
+		"invalid group 'a/b': a slash is not allowed");
 }
 
 /* A value that is present, but cannot be a name, has no fallback. */

@@ -145,7 +145,8 @@ static void options_are_judged(void **state)
 			strstr(key_case_refusal("event-id", &options), "exclude everything"));
 	}
 	options.exclude = &not_text;
-	assert_string_equal(key_case_refusal("content", &options), "invalid path: it is not UTF-8");
+	assert_string_equal(
+		key_case_refusal("content", &options), "invalid key path: it is not UTF-8");
 	options = (struct hapax_key_options)HAPAX_KEY_OPTIONS_INIT;
 	options.exclude = header;
 	options.exclude_count = 1;

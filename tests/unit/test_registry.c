@@ -397,7 +397,7 @@ static void bad_rows_are_refused(void **state)
 		}
 		assert_int_equal(
 			hapax_registry_new(processor, rows, 2, &made, &err), HAPAX_ERR_INVALID);
-		assert_non_null(strstr(err.message, "row 1"));
+		assert_non_null(strstr(err.message, "registration 1"));
 		assert_null(made);
 	}
 	assert_int_equal(hapax_registry_new(processor, NULL, 1, &made, &err), HAPAX_ERR_INVALID);

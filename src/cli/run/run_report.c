@@ -136,9 +136,12 @@ void hx_cmd_run_report_refusal(const struct hx_cmd_run_claim *claim)
 		hx_report_hint("use a new key, or relax --fingerprint");
 	} else {
 		hx_report(
-			name, "parked: the run of %s has an unknown outcome: %.*s", time,
-			(int)seen->record->error.size, (const char *)seen->record->error.data);
-		hx_report_hint("check it, then run 'hapax resolve KEY --done' or '--retry'");
+			name,
+			"parked: not started, because the run of %s has an unknown outcome: %.*s",
+			time, (int)seen->record->error.size,
+			(const char *)seen->record->error.data);
+		hx_report_hint("if its work happened, run 'hapax resolve KEY --done'; if not, "
+			       "'hapax resolve KEY --retry'");
 	}
 }
 

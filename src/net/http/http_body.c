@@ -53,7 +53,8 @@ void hx_http_body_done(struct hx_http_body *body)
 static enum hapax_status http_body_refuse(struct hapax_error *err, int code, const char *what)
 {
 	return hx_error_set(
-		err, hx_error_status_of(-code), -code, "could not %s the temporary file", what);
+		err, hx_error_status_of(-code), -code,
+		"could not %s a temporary file for a large body", what);
 }
 
 /*

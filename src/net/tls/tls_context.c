@@ -62,8 +62,7 @@ static enum hapax_status load_key(SSL_CTX *ssl, const char *path, struct hapax_e
 			"the private key in '%s' does not belong to the certificate: %s", path,
 			hx_tls_take_reason());
 	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0,
-		"could not read a private key that matches the certificate from '%s': %s", path,
+		err, HAPAX_ERR_INVALID, 0, "could not read a private key from '%s': %s", path,
 		hx_tls_take_reason());
 }
 
@@ -193,7 +192,8 @@ static enum hapax_status serve(
 {
 	if (SSL_CTX_set_cipher_list(ssl, CIPHERS) != 1)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "OpenSSL supports none of the ciphers: %s",
+			err, HAPAX_ERR_INVALID, 0,
+			"this OpenSSL supports none of the ciphers '" CIPHERS "': %s",
 			hx_tls_take_reason());
 	(void)SSL_CTX_set_options(ssl, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
 	/* The ticket contains everything needed to resume: the server keeps no sessions. */

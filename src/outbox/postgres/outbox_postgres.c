@@ -115,8 +115,7 @@ static enum hapax_status begin(struct hx_outbox_postgres *outbox, struct hapax_e
 	case PQTRANS_INERROR:
 	case PQTRANS_UNKNOWN:
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"the connection is busy, or its transaction has failed; roll back first");
+			err, HAPAX_ERR_INVALID, 0, "%s", hx_postgres_busy_text(outbox->conn));
 	}
 	return hx_outbox_postgres_run(
 		outbox, sql, NULL, 0, "could not begin the transaction", NULL, err);

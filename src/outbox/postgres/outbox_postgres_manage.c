@@ -120,7 +120,7 @@ static enum hapax_status query_error(
 	    hx_postgres_fault(result) != HX_POSTGRES_FAULT_LOST)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "the query failed: %s",
-			text == NULL ? "the query returns no rows" : text);
+			text == NULL ? "it has no result set; use a SELECT" : text);
 	hx_outbox_postgres_disconnect(outbox);
 	return hx_error_set(
 		err, HAPAX_ERR_UNAVAILABLE, 0, "the query was not answered: %s",
@@ -176,8 +176,8 @@ enum hapax_status hx_outbox_postgres_query(
 		status = query_error(outbox, result, err);
 	else if (PQnfields(result) > HX_OUTBOX_COLUMNS_MAX)
 		status = hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "too many columns in the query: limit %d",
-			HX_OUTBOX_COLUMNS_MAX);
+			err, HAPAX_ERR_INVALID, 0, "the query has %d columns: limit %d",
+			PQnfields(result), HX_OUTBOX_COLUMNS_MAX);
 	for (int i = 0; status == HAPAX_OK && !ends && i < PQntuples(result); i++)
 		if (!hand_out(result, i, row, context, &ends))
 			status = hx_error_set(

@@ -134,8 +134,8 @@ enum hapax_status hx_outbox_sqlite_query(
 	if (code == SQLITE_OK && (columns < 1 || columns > HX_OUTBOX_COLUMNS_MAX)) {
 		(void)sqlite3_finalize(statement);
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the query must have 1 to %d columns",
-			HX_OUTBOX_COLUMNS_MAX);
+			err, HAPAX_ERR_INVALID, 0, "the query has %d columns; it must have 1 to %d",
+			columns, HX_OUTBOX_COLUMNS_MAX);
 	}
 	while (code == SQLITE_OK && (code = sqlite3_step(statement)) == SQLITE_ROW) {
 		assert(columns <= HX_OUTBOX_COLUMNS_MAX);

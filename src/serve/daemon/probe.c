@@ -74,7 +74,7 @@ static const char *why_away(const struct hx_serve *serve, const struct hx_store_
 	if (facts->has_outage && facts->outage.is_away)
 		return "the store did not answer; hapax retries at intervals";
 	if (facts->asked_ns != INT64_MAX && hx_clock_mono_ns() - facts->asked_ns > patience_ns)
-		return "the store does not answer";
+		return "the store does not answer within store.timeout";
 	return NULL;
 }
 
@@ -102,7 +102,11 @@ static void look_at_store(
 
 	probe->is_store_up = why == NULL && atomic_load(&serve->is_latched) == 0;
 	if (atomic_load(&serve->is_latched) != 0) {
-		add(probe, "store", false)->reason = "the store failed; restart the daemon";
+		(void)add(probe, "store", false);
+		(void)snprintf(
+			text_of(probe), HX_PROBE_TEXT_SIZE,
+			"failed permanently; restart the daemon: %s",
+			why == NULL ? "the log has the reason" : why);
 	} else if (why == NULL) {
 		(void)add(probe, "store", true);
 	} else if (goes_on) {

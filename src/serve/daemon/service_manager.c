@@ -98,7 +98,7 @@ enum hapax_status hx_service_take_door(
 	if (fd < 0)
 		return hx_error_set(
 			err, hx_error_status_of(-fd), -fd,
-			"could not use the socket '%s' of the service manager", door);
+			"could not duplicate socket '%s', which the service manager passed", door);
 	*ret_fd = fd;
 	return HAPAX_OK;
 }

@@ -242,7 +242,7 @@ static const char *const texts[][2][2] = {
 		  "again"}},
 	[MISMATCH] =
 		{{"The event was already delivered with different data",
-		  "an event with the same source and id had different data"},
+		  "an event with the same source and id had different data; use a new id"},
 		 {"Idempotency-Key is already used",
 		  "This operation is idempotent and it requires correct usage of Idempotency Key. "
 		  "Idempotency Key MUST not be reused across different payloads of this "

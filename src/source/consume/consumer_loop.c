@@ -221,7 +221,7 @@ static enum hapax_status complete(
 	if (given == NULL || given->size < sizeof(size_t) || given->size > sizeof(*options))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"the options of the consumer have an unknown size");
+			"options of unknown size; use HAPAX_CONSUMER_OPTIONS_INIT");
 	memcpy(options, given, given->size);
 	if ((options->row_count > 0) + (options->to != NULL) + (options->exec != NULL) != 1)
 		return hx_error_set(
@@ -298,7 +298,8 @@ static enum hapax_status make_routes(struct hx_consumer *core, struct hapax_erro
 
 	core->routes = hx_alloc_zero(count, sizeof(*core->routes));
 	if (core->routes == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for routes");
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a consumer");
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++) {
 		const struct hapax_registration *row =
 			options->row_count > 0 ? &options->rows[i] : NULL;
@@ -306,8 +307,8 @@ static enum hapax_status make_routes(struct hx_consumer *core, struct hapax_erro
 		core->route_count++;
 		if (row != NULL && (row->size != sizeof(*row) || row->handler == NULL))
 			status = hx_error_set(
-				err, HAPAX_ERR_INVALID, 0,
-				"row %zu has an unknown size, or no handler", i);
+				err, HAPAX_ERR_INVALID, 0, "registration %zu has %s", i,
+				row->handler == NULL ? "no handler" : "an unknown size");
 		else
 			status = make_route(&core->routes[i], options, row, err);
 	}

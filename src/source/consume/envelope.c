@@ -124,8 +124,8 @@ static enum hapax_status take_fields(
 
 	if (count > HX_ENVELOPE_HEADERS_MAX)
 		return hx_error_set(
-			err, HAPAX_ERR_LIMIT, 0, "too many headers: limit %d",
-			HX_ENVELOPE_HEADERS_MAX);
+			err, HAPAX_ERR_LIMIT, 0, "the message has too many headers: %zu, limit %d",
+			count, HX_ENVELOPE_HEADERS_MAX);
 	hx_buf_clear(&envelope->values);
 	if (hx_buf_reserve(&envelope->values, room_needed(message, count)) != HAPAX_OK)
 		return hx_error_set(err, HAPAX_ERR_LIMIT, 0, "the headers are too long");

@@ -52,7 +52,7 @@ enum hapax_status hx_identity_init(
 		return hapax_key_strategy_new(strategy, options, &identity->asked, err);
 	if (options != NULL && options->include_count > 0)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "include needs the strategy content or hybrid");
+			err, HAPAX_ERR_INVALID, 0, "'include' needs strategy content or hybrid");
 	for (size_t i = 0; i < HX_IDENTITY_DEFAULTS && status == HAPAX_OK; i++)
 		status = make_usual(&identity->usual[i], texts[i], options, err);
 	if (status != HAPAX_OK)

@@ -249,7 +249,9 @@ enum hapax_status hx_http_handler_init(
 	if (target.authority.size >= sizeof(handler->authority) ||
 	    target.path.size >= sizeof(handler->path) - 1)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "the URL of the handler is too long");
+			err, HAPAX_ERR_INVALID, 0,
+			"the URL of the handler is too long; limits: HOST:PORT %zu bytes, path %zu",
+			sizeof(handler->authority) - 1, sizeof(handler->path) - 2);
 	memcpy(handler->authority, target.authority.data, target.authority.size);
 	if (target.path.size == 0)
 		handler->path[0] = '/';

@@ -201,7 +201,7 @@ static enum hapax_status take_options(
 		if (given->size < sizeof(given->size) || given->size > sizeof(options))
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"the options of the near cache have an unknown size");
+				"options of unknown size; use HAPAX_NEAR_OPTIONS_INIT");
 		memcpy(&options, given, given->size);
 	}
 	if (options.age_ms_max < 0 || options.age_ms_max > AGE_MS_MAX ||

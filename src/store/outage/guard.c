@@ -286,7 +286,7 @@ static enum hapax_status take_options(
 		if (options->size < sizeof(options->size) || options->size > sizeof(*options))
 			return hx_error_set(
 				err, HAPAX_ERR_INVALID, 0,
-				"the outage options have an unknown size");
+				"options of unknown size; use HAPAX_OUTAGE_OPTIONS_INIT");
 		memcpy(&guard->options, options, options->size);
 	}
 	if (!options_are_valid(&guard->options))

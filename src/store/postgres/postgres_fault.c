@@ -111,6 +111,20 @@ static struct hapax_error first_line(const char *message)
 	return line;
 }
 
+const char *hx_postgres_busy_text(const PGconn *conn)
+{
+	switch (PQtransactionStatus(conn)) {
+	case PQTRANS_INERROR: return "the transaction has failed; roll back first";
+	case PQTRANS_UNKNOWN: return "the connection was lost; open a new one";
+	case PQTRANS_ACTIVE: break;
+	case PQTRANS_IDLE:
+	case PQTRANS_INTRANS:
+		if (PQpipelineStatus(conn) == PQ_PIPELINE_OFF)
+			return "PostgreSQL did not begin the transaction";
+	}
+	return "the connection is busy: read the results of its query or pipeline first";
+}
+
 enum hapax_status hx_postgres_connect_error(const PGconn *conn, struct hapax_error *err)
 {
 	const char *message = conn == NULL ? "not enough memory" : PQerrorMessage(conn);

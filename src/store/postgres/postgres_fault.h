@@ -37,6 +37,9 @@ enum hx_postgres_fault hx_postgres_fault(const PGresult *result);
 /* The status when it is final. LOST is UNCERTAIN. */
 enum hapax_status hx_postgres_fault_status(enum hx_postgres_fault fault);
 
+/* Why a caller's connection cannot run a statement now. */
+const char *hx_postgres_busy_text(const PGconn *conn);
+
 /* Report a failed connection, with a hint. libpq's message contains no password or other secret. */
 enum hapax_status hx_postgres_connect_error(const PGconn *conn, struct hapax_error *err);
 

@@ -449,7 +449,7 @@ enum hapax_status hx_server_client_call(
 	hx_event_init(&waiting.done);
 	status = hx_request_queue_push(&client->queue, &request);
 	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "not enough memory to ask the server");
+		return hx_error_set(err, status, 0, "not enough memory to ask the daemon");
 	hx_event_wait(&waiting.done);
 	if (waiting.status != HAPAX_OK && err != NULL)
 		*err = waiting.err;

@@ -206,7 +206,7 @@ static enum hapax_status scan_page(
 	if (status == HAPAX_OK)
 		status = ask(client, "GET", (const char *)path.data, hx_bytes(NULL, 0), page, err);
 	else
-		(void)hx_error_set(err, status, 0, "not enough memory to ask the server");
+		(void)hx_error_set(err, status, 0, "not enough memory to ask the daemon");
 	hx_buf_done(&path);
 	return status;
 }

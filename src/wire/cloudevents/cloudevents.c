@@ -84,7 +84,7 @@ const char *hx_cloudevent_check_name(struct hapax_bytes name)
 			return "names of attributes must be lower-case letters and digits";
 	}
 	if (hx_bytes_equal(name, HX_BYTES_LIT("data")))
-		return "'data' is not an attribute";
+		return "'data' cannot be the name of an attribute";
 	return NULL;
 }
 

@@ -84,11 +84,11 @@ static const char *take_integer(struct hapax_bytes text, struct hapax_bytes *ret
 	uint64_t value = 0;
 
 	if (text.size > 11)
-		return "the number is too large for an attribute";
+		return "a number must be between -2147483648 and 2147483647";
 	for (size_t i = negative; i < text.size; i++)
 		value = value * 10 + (uint64_t)(at[i] - '0');
 	if (value > (uint64_t)INT32_MAX + negative)
-		return "the number is too large for an attribute";
+		return "a number must be between -2147483648 and 2147483647";
 	*ret = value == 0 ? HX_BYTES_LIT("0") : text;
 	return NULL;
 }

@@ -98,7 +98,7 @@ unsigned char *hx_json_python_integer(
 	bool negative = digits[0] == '-';
 
 	if (text.size - negative > PYTHON_INT_DIGITS_MAX) {
-		*ret_reason = "Python cannot read an integer of more than 4300 digits";
+		*ret_reason = "canonical form 'python' limits an integer to 4300 digits";
 		return NULL;
 	}
 	if (negative && digits[1] == '0')

@@ -114,7 +114,8 @@ enum hapax_status hx_log_directory_init(
 	if (size == 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
-			"missing directory, as in 'file:/var/lib/hapax/store'");
+			"missing directory in the store URL; use file:DIRECTORY, as in "
+			"'file:/var/lib/hapax/store'");
 	status = hx_io_path_absolute(
 		hx_bytes(path, size), directory->path, sizeof(directory->path), err);
 	if (status != HAPAX_OK)

@@ -75,7 +75,9 @@ static enum hapax_status decode_common(
 	const unsigned char *block, const unsigned char magic[8], struct hapax_error *err)
 {
 	if (memcmp(block + HX_LOG_HEADER_MAGIC, magic, sizeof(segment_magic)) != 0)
-		return hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "it is not a file of hapax");
+		return hx_error_set(
+			err, HAPAX_ERR_CORRUPT, 0,
+			"it has no hapax header: it is damaged, or a file of another program");
 	if (hx_get32(block + HX_LOG_HEADER_CRC) != hx_crc32c(0, block, HX_LOG_HEADER_CRC))
 		return hx_error_set(err, HAPAX_ERR_CORRUPT, 0, "its header is damaged");
 	if (hx_get16(block + HX_LOG_HEADER_MAJOR) != HX_LOG_MAJOR)

@@ -290,6 +290,7 @@ enum hapax_status hx_log_segment_open(
 	unsigned char space[ALIGNED_SPACE];
 	unsigned char *block = align(space);
 	struct hx_log_header header;
+	struct hapax_error why;
 	enum hapax_status status;
 	ssize_t got;
 	int file;
@@ -304,9 +305,10 @@ enum hapax_status hx_log_segment_open(
 			err, hx_error_status_of(-file), -file, "could not open '%s'", path);
 	got = hx_io_read_full(io, file, block, HX_LOG_BLOCK_SIZE, 0);
 	status = got == HX_LOG_BLOCK_SIZE
-		? hx_log_header_decode(block, &header, err)
-		: hx_error_set(err, HAPAX_ERR_UNAVAILABLE, 0, "could not read '%s'", path);
+		? hx_log_header_decode(block, &header, &why)
+		: hx_error_set(&why, HAPAX_ERR_UNAVAILABLE, 0, "could not read the header");
 	if (status != HAPAX_OK) {
+		(void)hx_error_set(err, status, 0, "'%s': %s", path, why.message);
 		(void)io->ops->close(io->context, file);
 		return status;
 	}

@@ -396,8 +396,7 @@ static enum hapax_status run_call(
 
 	if (!is_usable(store))
 		return hx_error_set(
-			err, HAPAX_ERR_UNAVAILABLE, 0,
-			"the connection is busy, or its transaction has failed; roll back first");
+			err, HAPAX_ERR_UNAVAILABLE, 0, "%s", hx_postgres_busy_text(store->conn));
 	call->result = PQexecParams(
 		store->conn, call->sql, call->argument_count, call->types, call->values,
 		call->lengths, formats, 1);
@@ -670,9 +669,7 @@ enum hapax_status hapax_postgres_join(
 		&store->session, &store->place, complete.timeout_ms, complete.clock);
 	status = is_usable(store)
 		? find_ledger(store, err)
-		: hx_error_set(
-			  err, HAPAX_ERR_INVALID, 0,
-			  "the connection is busy, or its transaction has failed");
+		: hx_error_set(err, HAPAX_ERR_INVALID, 0, "%s", hx_postgres_busy_text(conn));
 	if (status == HAPAX_OK)
 		status = read_ledger(store, err);
 	if (status == HAPAX_OK)

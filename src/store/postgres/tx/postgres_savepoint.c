@@ -163,11 +163,11 @@ static bool flush(struct hx_postgres_savepoints *savepoints, const char *sql, bo
 
 /* ---------------------------------------------------------------- beginning */
 
-static enum hapax_status refuse_begin(struct hapax_error *err)
+static enum hapax_status refuse_begin(
+	const struct hx_postgres_savepoints *savepoints, struct hapax_error *err)
 {
 	return hx_error_set(
-		err, HAPAX_ERR_UNAVAILABLE, 0,
-		"the connection is busy or lost, or its transaction has failed; roll back first");
+		err, HAPAX_ERR_UNAVAILABLE, 0, "%s", hx_postgres_busy_text(savepoints->conn));
 }
 
 static enum hapax_status begin(struct hx_postgres_savepoints *savepoints, struct hapax_error *err)
@@ -181,7 +181,7 @@ static enum hapax_status begin(struct hx_postgres_savepoints *savepoints, struct
 		return lose(savepoints, err);
 	if ((state != PQTRANS_IDLE && state != PQTRANS_INTRANS) ||
 	    PQpipelineStatus(savepoints->conn) != PQ_PIPELINE_OFF)
-		return refuse_begin(err);
+		return refuse_begin(savepoints, err);
 	savepoints->depth++;
 	savepoints->is_fresh = true;
 	savepoints->is_ahead = false;
@@ -220,7 +220,7 @@ static enum hapax_status begin_handler(
 	if (flush(savepoints, NULL, &is_lost))
 		return HAPAX_OK;
 	savepoints->depth--;
-	return is_lost ? lose(savepoints, err) : refuse_begin(err);
+	return is_lost ? lose(savepoints, err) : refuse_begin(savepoints, err);
 }
 
 void hx_postgres_savepoints_lose(struct hx_postgres_savepoints *savepoints)
@@ -355,7 +355,10 @@ static enum hapax_status postgres_savepoint_keep(
 	if (state == PQTRANS_INTRANS && is_own) {
 		if (savepoints->pending_count > 0 && !flush(savepoints, NULL, &is_lost)) {
 			roll_back(savepoints);
-			return is_lost ? lose(savepoints, err) : refuse_begin(err);
+			return is_lost ? lose(savepoints, err)
+				       : hx_error_set(
+						 err, HAPAX_ERR_UNAVAILABLE, 0,
+						 "the transaction failed; nothing changed");
 		}
 		return commit(savepoints, err);
 	}
