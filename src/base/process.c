@@ -209,7 +209,6 @@ static struct hx_process_end end_of(int wait_status)
 	return (struct hx_process_end){.exit_code = -1, .signal = WTERMSIG(wait_status)};
 }
 
-/* What waitpid() says; -1 with errno set. */
 enum hapax_status hx_process_poll(
 	pid_t pid, bool *ret_has_ended, struct hx_process_end *ret_end, struct hapax_error *err)
 {

@@ -185,6 +185,8 @@ def test_wrong_tokens_and_leases(cli):
         cli.run("complete", "k", f"--token={token}", code=64).says("--token")
     for lease, message in [("0s", "must be greater than 0"), ("8d", "the limit is 1w"), ("soon", "expected"), ("5", "expected")]:
         cli.run("claim", "k2", f"--lease={lease}", code=64).says("--lease", message)
+    # Options before files: a payload from standard input is not waited for in vain.
+    cli.run("claim", "k2", "--lease=soon", "--payload=missing", code=64).says("--lease")
     expect(state(cli), "claimed")
     expect(cli.run("lookup", "k2", code=1).out, "")
 

@@ -152,10 +152,7 @@ static int apply_claim(struct hx_invocation *inv, struct hapax_op *op)
 	const char *owner = hx_options_text(&inv->options, OPTION_OWNER);
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 	char own[HX_OWNER_SIZE_MAX + 1];
-	int code = hx_duration_text_read(inv, OPTION_LEASE, HX_LEASE_MS_MAX, &op->lease_ms);
 
-	if (code != HX_EXIT_OK)
-		return code;
 	op->on_lapse = (enum hapax_on_lapse)hx_options_number(&inv->options, OPTION_ON_LAPSE);
 	hx_owner_text(own);
 	op->owner = hapax_bytes_from_text(owner != NULL ? owner : own);
@@ -172,6 +169,9 @@ static int run_claim(struct hx_invocation *inv)
 	struct hapax_op op;
 	int code = hx_key_command_init(inv, is_check ? HAPAX_OP_CHECK : HAPAX_OP_CLAIM, &op);
 
+	/* Options first: a payload may come from standard input, and is not waited for in vain. */
+	if (code == HX_EXIT_OK && !is_check)
+		code = hx_duration_text_read(inv, OPTION_LEASE, HX_LEASE_MS_MAX, &op.lease_ms);
 	if (code == HX_EXIT_OK && payload != NULL) {
 		code = hx_input_fingerprint(inv->command->name, payload, fingerprint);
 		op.fingerprint = fingerprint;
