@@ -219,10 +219,6 @@ void hx_outbox_status_set(
 	status->relays = (uint64_t)numbers[6];
 	status->partitions = (uint64_t)numbers[7];
 	status->sent = (uint64_t)numbers[8];
-	/* One statement, one state of the database. */
-	assert(status->retrying <= status->pending);
-	assert(status->parked_keys <= status->parked);
-	assert(status->oldest_ms >= 0);
 }
 
 void hx_outbox_batch_init(struct hx_outbox_batch *batch)

@@ -122,6 +122,7 @@ static void debezium_tables_are_taken_over(void **state)
 	table.table = "a\"b'; DROP TABLE hapax_outbox; --";
 	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_ERR_INVALID);
 	assert_non_null(strstr(err.message, "table a\"b'"));
+	assert_non_null(strstr(err.message, "does not exist"));
 	table.table = "hapax_outbox";
 	assert_int_equal(hapax_outbox_adopt(c->joined, &table, 0, NULL, &err), HAPAX_ERR_INVALID);
 	assert_non_null(strstr(err.message, "is the outbox itself"));

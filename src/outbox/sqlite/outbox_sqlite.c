@@ -314,6 +314,10 @@ static enum hapax_status outbox_status(
 		for (int i = 0; i < HX_OUTBOX_NUMBERS; i++)
 			numbers[i] = sqlite3_column_int64(statement, i);
 		hx_outbox_status_set(status, numbers);
+		/* One statement, one state of the database: our own, not the word of a server. */
+		assert(status->retrying <= status->pending);
+		assert(status->parked_keys <= status->parked);
+		assert(status->oldest_ms >= 0);
 		assert(with_sent || status->sent == 0);
 	}
 	(void)sqlite3_finalize(statement);
