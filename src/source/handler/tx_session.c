@@ -142,14 +142,18 @@ static enum hapax_status tx_session_take(
 	hx_lock_release(&tx_sessions->lock);
 	if (tx_session == NULL)
 		tx_session = hx_alloc_zero(1, sizeof(*tx_session));
-	if (tx_session == NULL)
-		return hx_error_set(
+	if (tx_session == NULL) {
+		(void)hx_error_set(
 			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to join a database");
+		return HAPAX_ERR_NO_MEMORY;
+	}
 	status = make_ready(tx_sessions, tx_session, err);
-	if (status != HAPAX_OK)
+	if (status != HAPAX_OK) {
 		hx_free(tx_session);
+		return status;
+	}
 	*ret_session = tx_session;
-	return status;
+	return HAPAX_OK;
 }
 
 static void put_back(struct hx_tx_sessions *tx_sessions, struct hx_tx_session *tx_session)
