@@ -40,7 +40,6 @@ static bool answer_marked(
 	if (!hx_packed_read_mark(at, hx_arena_base(&shard->arena, place), shard->profiles, &mark) ||
 	    mark.expires_ms <= context->rules.now_ms)
 		return false;
-	assert(mark.first_seen_ms < mark.expires_ms);
 	if (op->fingerprint == NULL || mark.fingerprint == NULL)
 		op->unverified = 1;
 	else if (memcmp(op->fingerprint, mark.fingerprint, HAPAX_FINGERPRINT_SHORT_SIZE) != 0)
