@@ -26,6 +26,8 @@ enum {
 	HAPAX_FINGERPRINT_SIZE = 32,       /* SHA-256 of the payload */
 	HAPAX_FINGERPRINT_SHORT_SIZE = 16, /* the part that a store in memory keeps */
 	HAPAX_ATTEMPT_ID_SIZE = 16,        /* random, one per claim call */
+	HAPAX_CAUSE_PART_SIZE_MAX = 255,   /* of each text of a cause; longer ones are cut */
+	HAPAX_CAUSE_SIZE_MAX = 11 + 3 * HAPAX_CAUSE_PART_SIZE_MAX,
 };
 
 /* A time that never comes: the expiry of a record that is kept forever. */
@@ -74,6 +76,17 @@ struct hapax_result {
 	struct hapax_bytes body;
 };
 
+/*
+ * The event that a key was claimed for: its attributes as the sender gave them, for people and for
+ * reports. It decides nothing. Texts are UTF-8 without NUL.
+ */
+struct hapax_cause {
+	struct hapax_bytes id;
+	struct hapax_bytes type;
+	struct hapax_bytes source;
+	int64_t time_ms; /* when the sender says it happened; 0: not known */
+};
+
 struct hapax_record {
 	enum hapax_state state;
 	enum hapax_origin origin;
@@ -97,8 +110,19 @@ struct hapax_record {
 	struct hapax_bytes key;
 	struct hapax_bytes owner; /* text for people: the holder; empty once DONE */
 	struct hapax_bytes error; /* text for people: why the run failed or was parked */
+	struct hapax_bytes cause; /* the event, as hapax_cause_write() packs it; empty: none kept */
 	struct hapax_result result;
 };
+
+/*
+ * Pack cause for struct hapax_op, whose cause then borrows buffer. Texts above 255 bytes are cut
+ * between characters; a text that is not UTF-8, or has a NUL, is left out. Empty if nothing is left.
+ */
+HAPAX_API struct hapax_bytes hapax_cause_write(
+	const struct hapax_cause *cause, unsigned char buffer[HAPAX_CAUSE_SIZE_MAX]);
+
+/* The parts of a packed cause, which they borrow. Returns 0 if there is none; *ret is then empty. */
+HAPAX_API int hapax_cause_read(struct hapax_bytes packed, struct hapax_cause *ret_cause);
 
 /* Lower-case words of the glossary: "claimed", "check", "retry", "http", "ok". */
 HAPAX_API const char *hapax_state_name(enum hapax_state state);

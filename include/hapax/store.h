@@ -235,6 +235,7 @@ struct hapax_op {
 	                                      zeros (a missing hapax_attempt_id()) are refused */
 	const struct hapax_result *result; /* complete, set: NULL is kind none */
 	struct hapax_bytes owner;          /* claim: text for people, at most 128 bytes */
+	struct hapax_bytes cause;          /* claim: its event, by hapax_cause_write(); or empty */
 	struct hapax_bytes error;          /* release, park: text for people, at most 1,024 bytes */
 	struct hapax_bytes expected;       /* set, forget: for HAPAX_SET_IF_EQUAL */
 	/*

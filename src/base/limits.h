@@ -22,6 +22,9 @@ enum {
 	/* Host, program and pid as text; decides nothing, so it need not be longer. */
 	HX_OWNER_SIZE_MAX = 128,
 
+	/* Three texts of 255 bytes, sizes and time: the event of a claim, for reports. */
+	HX_CAUSE_SIZE_MAX = 776,
+
 	/* The last error of a failed run, kept for a person to read, not a log. */
 	HX_ERROR_TEXT_SIZE_MAX = 1024,
 
@@ -36,7 +39,8 @@ enum {
 
 	/* All parts of the largest record: scope, texts, headers, body; and 4 KiB to spare. */
 	HX_RECORD_SIZE_MAX = 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX + HX_OWNER_SIZE_MAX +
-		HX_ERROR_TEXT_SIZE_MAX + HX_RESULT_HEADERS_SIZE_MAX + HX_RESULT_SIZE_LIMIT + 4096,
+		HX_CAUSE_SIZE_MAX + HX_ERROR_TEXT_SIZE_MAX + HX_RESULT_HEADERS_SIZE_MAX +
+		HX_RESULT_SIZE_LIMIT + 4096,
 
 	/* Parked records wait for a person, who cannot work through more than this. */
 	HX_PARKED_MAX_DEFAULT = 10000,

@@ -31,8 +31,9 @@
  *	136  u16  size of key
  *	138  u16  size of owner
  *	140  u16  size of error
- *	142  34 B zero: room for later versions
- *	176       tenant, group, key, owner, error, headers, body, without gaps
+ *	142  u16  size of cause
+ *	144  32 B zero: room for later versions
+ *	176       tenant, group, key, owner, error, cause, headers, body, without gaps
  *
  *  (1) Decode accepts only a valid record (record.h), and encoding it again gives the same
  *      bytes. Nonzero reserved bytes are refused, so that a flipped bit cannot hide in them.
@@ -78,12 +79,13 @@ enum offset {
 	AT_KEY_SIZE = 136,
 	AT_OWNER_SIZE = 138,
 	AT_ERROR_SIZE = 140,
-	AT_RESERVED = 142,
+	AT_CAUSE_SIZE = 142,
+	AT_RESERVED = 144,
 };
 
 _Static_assert(AT_PRINT + HAPAX_FINGERPRINT_SIZE == AT_ATTEMPT_ID, "fingerprint fills its field");
 _Static_assert(AT_ATTEMPT_ID + HAPAX_ATTEMPT_ID_SIZE == AT_STATUS, "attempt_id fills its field");
-_Static_assert(AT_RESERVED + 34 == HX_RECORD_HEADER_SIZE, "the header ends behind its reserve");
+_Static_assert(AT_RESERVED + 32 == HX_RECORD_HEADER_SIZE, "the header ends behind its reserve");
 _Static_assert(HX_RECORD_HEADER_SIZE % 16 == 0, "frames align records to 16 bytes");
 _Static_assert(
 	HX_KEY_SIZE_MAX <= UINT16_MAX && HX_ERROR_TEXT_SIZE_MAX <= UINT16_MAX, "sizes fit u16");
@@ -124,8 +126,8 @@ static uint64_t get64(const unsigned char *at)
 size_t hx_record_encoded_size(const struct hapax_record *record)
 {
 	return HX_RECORD_HEADER_SIZE + record->tenant.size + record->group.size + record->key.size +
-		record->owner.size + record->error.size + record->result.headers.size +
-		record->result.body.size;
+		record->owner.size + record->error.size + record->cause.size +
+		record->result.headers.size + record->result.body.size;
 }
 
 static void encode_header(const struct hapax_record *record, size_t size, unsigned char *at)
@@ -159,6 +161,7 @@ static void encode_header(const struct hapax_record *record, size_t size, unsign
 	put16(at + AT_KEY_SIZE, record->key.size);
 	put16(at + AT_OWNER_SIZE, record->owner.size);
 	put16(at + AT_ERROR_SIZE, record->error.size);
+	put16(at + AT_CAUSE_SIZE, record->cause.size);
 }
 
 static void decode_header(const unsigned char *at, struct hapax_record *record)
@@ -186,6 +189,7 @@ static void decode_header(const unsigned char *at, struct hapax_record *record)
 	record->key.size = get16(at + AT_KEY_SIZE);
 	record->owner.size = get16(at + AT_OWNER_SIZE);
 	record->error.size = get16(at + AT_ERROR_SIZE);
+	record->cause.size = get16(at + AT_CAUSE_SIZE);
 	record->result.headers.size = get32(at + AT_HEADERS_SIZE);
 	record->result.body.size = get32(at + AT_BODY_SIZE);
 }
@@ -220,14 +224,16 @@ static void header_assert(const struct hapax_record *record, const unsigned char
 	assert(back.key.size == record->key.size);
 	assert(back.owner.size == record->owner.size);
 	assert(back.error.size == record->error.size);
+	assert(back.cause.size == record->cause.size);
 	assert(hx_record_encoded_size(&back) == get32(at + AT_SIZE));
 }
 
 enum hapax_status hx_record_encode(const struct hapax_record *record, struct hapax_buf *buf)
 {
 	const struct hapax_bytes parts[] = {
-		record->tenant, record->group,          record->key,         record->owner,
-		record->error,  record->result.headers, record->result.body,
+		record->tenant,         record->group,       record->key,
+		record->owner,          record->error,       record->cause,
+		record->result.headers, record->result.body,
 	};
 	size_t size = hx_record_encoded_size(record);
 	enum hapax_status status = hx_buf_reserve(buf, size);
@@ -259,8 +265,9 @@ static enum hapax_status corrupt(struct hapax_error *err, size_t offset, const c
 static void decode_parts(const unsigned char *at, struct hapax_record *record)
 {
 	struct hapax_bytes *const parts[] = {
-		&record->tenant, &record->group,          &record->key,         &record->owner,
-		&record->error,  &record->result.headers, &record->result.body,
+		&record->tenant,         &record->group,       &record->key,
+		&record->owner,          &record->error,       &record->cause,
+		&record->result.headers, &record->result.body,
 	};
 
 	for (size_t i = 0; i < HX_COUNT(parts); i++) {

@@ -9,6 +9,7 @@
 
 #include "base/bytes.h"
 #include "base/limits.h"
+#include "record/cause.h"
 
 static bool bytes_fit(struct hapax_bytes bytes, size_t size_max)
 {
@@ -84,12 +85,19 @@ static bool state_parts_are_valid(const struct hapax_record *record)
 	return false;
 }
 
+/* A mark and a value that was set have no event: theirs would cost more than the rest of them. */
+static bool cause_is_allowed(const struct hapax_record *record)
+{
+	return record->cause.size == 0 || record->origin == HAPAX_ORIGIN_CLAIM;
+}
+
 bool hx_record_is_valid(const struct hapax_record *record)
 {
 	return record->token >= 1 && record->token <= HX_TOKEN_MAX && record->attempt >= 1 &&
 		record->origin <= HAPAX_ORIGIN_SET && record->on_lapse <= HAPAX_ON_LAPSE_PARK &&
 		fingerprint_is_valid(record) && lengths_are_valid(record) &&
-		times_are_valid(record) && state_parts_are_valid(record);
+		times_are_valid(record) && state_parts_are_valid(record) &&
+		cause_is_allowed(record) && hx_cause_is_valid(record->cause);
 }
 
 void hx_record_assert(const struct hapax_record *record)
@@ -106,6 +114,8 @@ void hx_record_assert(const struct hapax_record *record)
 	assert(record->first_seen_ms <= record->changed_ms);
 	assert(times_are_valid(record));
 	assert(state_parts_are_valid(record));
+	assert(cause_is_allowed(record));
+	assert(hx_cause_fits(record->cause));
 }
 
 bool hx_record_is_expired(const struct hapax_record *record, int64_t now_ms)
@@ -158,8 +168,8 @@ enum hapax_status hx_record_copy(
 {
 	/* Every part is bounded by limits.h, so this sum cannot overflow. */
 	size_t size = source->tenant.size + source->group.size + source->key.size +
-		source->owner.size + source->error.size + source->result.headers.size +
-		source->result.body.size;
+		source->owner.size + source->error.size + source->cause.size +
+		source->result.headers.size + source->result.body.size;
 	enum hapax_status status;
 
 	hx_buf_clear(buf);
@@ -172,6 +182,7 @@ enum hapax_status hx_record_copy(
 	copy_part(&ret_target->key, buf);
 	copy_part(&ret_target->owner, buf);
 	copy_part(&ret_target->error, buf);
+	copy_part(&ret_target->cause, buf);
 	copy_part(&ret_target->result.headers, buf);
 	copy_part(&ret_target->result.body, buf);
 	assert(buf->size == size);

@@ -24,6 +24,7 @@
  *  (5) The fingerprint is zero beyond its size; outside CLAIMED and PARKED, attempt_id is.
  *  (6) Every length lies within limits.h, and no length lacks its data.
  *  (7) first_seen_ms <= changed_ms.
+ *  (8) Only a record of origin CLAIM has a cause.
  */
 void hx_record_assert(const struct hapax_record *record);
 

@@ -249,6 +249,7 @@ static void acquire(
 		enter_claimed(next, op, rules);
 		next->on_lapse = op->on_lapse;
 		next->owner = op->owner;
+		next->cause = op->cause;
 		memcpy(next->attempt_id, op->attempt_id, sizeof(next->attempt_id));
 	}
 	assert(old == NULL || next->attempt >= old->attempt);

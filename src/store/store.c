@@ -215,6 +215,7 @@ enum hapax_status hapax_store_claim_all(
 		ops[i].type = HAPAX_OP_CLAIM;
 		ops[i].attempt_id = ops[0].attempt_id;
 		ops[i].owner = ops[0].owner;
+		ops[i].cause = ops[0].cause;
 		ops[i].lease_ms = ops[0].lease_ms;
 		ops[i].ttl_ms = ops[0].ttl_ms;
 		ops[i].on_lapse = ops[0].on_lapse;

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "record/cause.h"
 #include "record/record.h"
 #include "store/core.h"
 
@@ -81,7 +82,8 @@ static bool claim_is_valid(struct hapax_op *op)
 {
 	return flags_are_within(op, 0) && attempt_id_is_valid(op->attempt_id) &&
 		(unsigned)op->on_lapse <= HAPAX_ON_LAPSE_PARK &&
-		cut_text(&op->owner, HX_OWNER_SIZE_MAX) && complete_lease(op) && complete_ttl(op);
+		cut_text(&op->owner, HX_OWNER_SIZE_MAX) && hx_cause_is_valid(op->cause) &&
+		complete_lease(op) && complete_ttl(op);
 }
 
 static bool set_is_valid(struct hapax_op *op)

@@ -135,6 +135,26 @@ static void choose_times(struct hapax_record *record, struct hx_prng *prng, int6
 			record->changed_ms + 1 + (int64_t)hx_prng_below(prng, 1u << 30);
 }
 
+/* Some have none, some only an id, some all. */
+static void choose_cause(struct random_record *random, struct hx_prng *prng)
+{
+	static const char letters[] = "abcdefghijklmnopqrstuvwxyz/.:-0123456789";
+	char text[3 * HAPAX_CAUSE_PART_SIZE_MAX];
+	struct hapax_cause cause = {.time_ms = 0};
+	size_t sizes[3];
+
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = letters[hx_prng_below(prng, sizeof(letters) - 1)];
+	for (size_t i = 0; i < 3; i++)
+		sizes[i] = one_in(prng, 2) ? hx_prng_below(prng, HAPAX_CAUSE_PART_SIZE_MAX + 1) : 0;
+	cause.id = hx_bytes(text, sizes[0]);
+	cause.type = hx_bytes(text + HAPAX_CAUSE_PART_SIZE_MAX, sizes[1]);
+	cause.source = hx_bytes(text + 2 * HAPAX_CAUSE_PART_SIZE_MAX, sizes[2]);
+	if (one_in(prng, 2))
+		cause.time_ms = (int64_t)hx_prng_next(prng);
+	random->record.cause = hapax_cause_write(&cause, random->cause);
+}
+
 void random_record_make(struct random_record *random, struct hx_prng *prng, int64_t now_ms)
 {
 	struct hapax_record *record = &random->record;
@@ -154,6 +174,8 @@ void random_record_make(struct random_record *random, struct hx_prng *prng, int6
 	record->tenant = choose_bytes(prng, random->tenant, 1, sizeof(random->tenant));
 	record->group = choose_bytes(prng, random->group, 1, sizeof(random->group));
 	record->key = choose_key(prng, random->key);
+	if (record->origin == HAPAX_ORIGIN_CLAIM)
+		choose_cause(random, prng);
 	if (record->state == HAPAX_STATE_DONE) {
 		choose_result(random, prng);
 		return;
@@ -192,6 +214,8 @@ const char *random_record_difference(
 		return "key";
 	if (!hx_bytes_equal(a->owner, b->owner) || !hx_bytes_equal(a->error, b->error))
 		return "owner or error";
+	if (!hx_bytes_equal(a->cause, b->cause))
+		return "cause";
 	if (a->result.kind != b->result.kind || a->result.result_class != b->result.result_class ||
 	    a->result.status != b->result.status ||
 	    a->result.omitted_bytes != b->result.omitted_bytes)

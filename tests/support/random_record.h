@@ -23,6 +23,7 @@ struct random_record {
 	unsigned char key[HX_KEY_SIZE_MAX];
 	unsigned char owner[HX_OWNER_SIZE_MAX];
 	unsigned char error[HX_ERROR_TEXT_SIZE_MAX];
+	unsigned char cause[HAPAX_CAUSE_SIZE_MAX];
 	unsigned char headers[2048];
 	unsigned char body[8192];
 };

@@ -16,6 +16,7 @@
  *	more         u8 of enum more, then those announced: varint changed - first_seen,
  *	             varint attempt, zigzag changed - base, zigzag lease_ends - base,
  *	             16 bytes attempt_id, owner (u8 size), error (u16 size), i64 ttl
+ *	cause        u16 size, bytes
  *	result       u8 of kind, class and what follows: zigzag status, varint omitted,
  *	             varint size and headers, varint size and body; if they are elsewhere,
  *	             the sizes alone, then u16 file, u32 CRC, varint offset
@@ -135,6 +136,23 @@ static struct hapax_bytes read_bytes(const unsigned char **at, size_t size)
 	return bytes;
 }
 
+static void write_sized(unsigned char **at, struct hapax_bytes bytes)
+{
+	uint16_t size = (uint16_t)bytes.size;
+
+	assert(size == bytes.size);
+	write_bytes(at, &size, sizeof(size));
+	write_bytes(at, bytes.data, bytes.size);
+}
+
+static struct hapax_bytes read_sized(const unsigned char **at)
+{
+	size_t size = hx_packed_load16(*at);
+
+	*at += sizeof(uint16_t);
+	return read_bytes(at, size);
+}
+
 /* The parts of a record that do not fit the narrow form. */
 
 static bool is_wide(
@@ -227,13 +245,8 @@ static void write_more(
 		*(*at)++ = (unsigned char)record->owner.size;
 		write_bytes(at, record->owner.data, record->owner.size);
 	}
-	if (bits & MORE_ERROR) {
-		uint16_t size = (uint16_t)record->error.size;
-
-		assert(size == record->error.size);
-		write_bytes(at, &size, sizeof(size));
-		write_bytes(at, record->error.data, record->error.size);
-	}
+	if (bits & MORE_ERROR)
+		write_sized(at, record->error);
 	if (bits & MORE_TTL)
 		write_bytes(at, &record->ttl_ms, sizeof(record->ttl_ms));
 }
@@ -260,12 +273,8 @@ static void read_more(
 
 		record->owner = read_bytes(at, size);
 	}
-	if (bits & MORE_ERROR) {
-		size_t size = hx_packed_load16(*at);
-
-		*at += sizeof(uint16_t);
-		record->error = read_bytes(at, size);
-	}
+	if (bits & MORE_ERROR)
+		record->error = read_sized(at);
 	if (bits & MORE_TTL) {
 		record->ttl_ms = (int64_t)hx_packed_load64(*at);
 		*at += sizeof(int64_t);
@@ -405,6 +414,8 @@ struct hx_packed_shape hx_packed_shape(
 		size += HAPAX_FINGERPRINT_SHORT_SIZE;
 	if (shape.more != 0)
 		size += more_size(record, base, shape.more);
+	if (record->cause.size != 0)
+		size += sizeof(uint16_t) + record->cause.size;
 	if (shape.result != 0)
 		size += result_size(&record->result, elsewhere, shape.result);
 	shape.size = (uint32_t)(size + (size & 1));
@@ -429,6 +440,8 @@ static uint16_t head_of(
 		head |= HX_HEAD_PRINT;
 	if (shape->more != 0)
 		head |= HX_HEAD_MORE;
+	if (record->cause.size != 0)
+		head |= HX_HEAD_CAUSE;
 	if (shape->result != 0)
 		head |= HX_HEAD_RESULT;
 	if (shape->is_wide)
@@ -514,6 +527,8 @@ void hx_packed_write(
 		write_bytes(&at, record->fingerprint, HAPAX_FINGERPRINT_SHORT_SIZE);
 	if (shape.more != 0)
 		write_more(&at, record, base, shape.more);
+	if (record->cause.size != 0)
+		write_sized(&at, record->cause);
 	if (shape.result != 0)
 		write_result(&at, &record->result, elsewhere, shape.result);
 	if ((at - begin) & 1)
@@ -538,6 +553,8 @@ static void skip_to_result(const unsigned char **at, uint16_t head)
 		memset(&ignored, 0, sizeof(ignored));
 		read_more(at, &zero_base, bits, &ignored);
 	}
+	if (head & HX_HEAD_CAUSE)
+		(void)read_sized(at);
 }
 
 size_t hx_packed_read_size(const unsigned char *at)
@@ -619,6 +636,8 @@ void hx_packed_read(
 	read_more(&part, base, bits, ret_record);
 	assert(ret_record->first_seen_ms <= ret_record->changed_ms);
 	assert(ret_record->ttl_ms > 0);
+	if (head & HX_HEAD_CAUSE)
+		ret_record->cause = read_sized(&part);
 	if (head & HX_HEAD_RESULT)
 		(void)read_result(&part, &ret_record->result, &elsewhere);
 }

@@ -39,6 +39,7 @@ enum hx_head {
 	HX_HEAD_DEAD = 1 << 11,  /* changes after publication */
 	HX_HEAD_FRESH = 1 << 12, /* changes after publication */
 	HX_HEAD_HIT = 1 << 13,   /* changes after publication */
+	HX_HEAD_CAUSE = 1 << 14,
 	HX_HEAD_CHANGES = HX_HEAD_DEAD | HX_HEAD_FRESH | HX_HEAD_HIT,
 };
 

@@ -70,7 +70,7 @@ static enum hapax_status give_place(struct hx_work *work, struct hx_elsewhere_us
 	status = hx_buf_reserve(
 		op->buf,
 		record.tenant.size + record.group.size + record.key.size + record.owner.size +
-			record.error.size + headers.size + body.size);
+			record.error.size + record.cause.size + headers.size + body.size);
 	if (status == HAPAX_OK)
 		status = hx_record_copy(&record, op->record, op->buf);
 	if (status != HAPAX_OK)
@@ -211,7 +211,7 @@ uint64_t hx_work_bytes(const struct hapax_op *op, uint64_t result_size_max)
 	uint64_t size = RECORD_BYTES + op->key.size;
 
 	if (op->type == HAPAX_OP_CLAIM)
-		size += op->owner.size;
+		size += op->owner.size + op->cause.size;
 	if (op->type == HAPAX_OP_RELEASE || op->type == HAPAX_OP_PARK)
 		size += op->error.size;
 	if ((op->type == HAPAX_OP_COMPLETE || op->type == HAPAX_OP_SET) && op->result != NULL) {
@@ -220,9 +220,15 @@ uint64_t hx_work_bytes(const struct hapax_op *op, uint64_t result_size_max)
 			size += op->result->body.size;
 	}
 	if (op->type == HAPAX_OP_LOAD)
-		size += op->load->owner.size + op->load->error.size +
+		size += op->load->owner.size + op->load->error.size + op->load->cause.size +
 			op->load->result.headers.size + op->load->result.body.size;
 	return hx_arena_room(size);
+}
+
+/* What the new record takes over from the old one, beyond what op brings. */
+static uint64_t kept_bytes(const struct hx_work *work)
+{
+	return hx_transition_has_token(work->op) ? work->transition.next.cause.size : 0;
 }
 
 static void leave_out_all(struct hapax_record *next)
@@ -230,6 +236,7 @@ static void leave_out_all(struct hapax_record *next)
 	hx_record_result_omit_body(&next->result);
 	next->result.headers = hx_bytes(NULL, 0);
 	next->error = hx_bytes(NULL, 0);
+	next->cause = hx_bytes(NULL, 0);
 	assert(hx_result_bytes(&next->result) == 0);
 }
 
@@ -243,7 +250,7 @@ static void admit_end(
 	if (hx_index_admit(context->index, admission, context->rules.now_ms) == HAPAX_OK)
 		return;
 	hx_record_result_omit_body(&work->transition.next.result);
-	admission->bytes = hx_work_bytes(work->op, 0);
+	admission->bytes = hx_work_bytes(work->op, 0) + kept_bytes(work);
 	if (hx_index_admit(context->index, admission, context->rules.now_ms) != HAPAX_OK)
 		leave_out_all(&work->transition.next);
 }
@@ -255,7 +262,7 @@ static enum hapax_status admit_limited(
 		.shard = work->key->shard,
 		.place = work->place,
 		.keys = work->place == 0,
-		.bytes = hx_work_bytes(work->op, context->rules.result_size_max),
+		.bytes = hx_work_bytes(work->op, context->rules.result_size_max) + kept_bytes(work),
 		.from_reserve = work->place != 0 && work->op->type != HAPAX_OP_SET,
 		.may_evict = may_evict,
 	};

@@ -30,7 +30,8 @@ enum part {
 	PART_OWNER = 1 << 7,
 	PART_ERROR = 1 << 8,
 	PART_RESULT = 1 << 9,
-	PARTS_KNOWN = (1 << 10) - 1,
+	PART_CAUSE = 1 << 10,
+	PARTS_KNOWN = (1 << 11) - 1,
 };
 
 enum bits {
@@ -96,6 +97,8 @@ static unsigned parts_of(const struct hapax_record *record)
 		parts |= PART_OWNER;
 	if (record->error.size != 0)
 		parts |= PART_ERROR;
+	if (record->cause.size != 0)
+		parts |= PART_CAUSE;
 	if (has_result(&record->result))
 		parts |= PART_RESULT;
 	return parts;
@@ -117,6 +120,7 @@ static size_t fixed_size(unsigned parts)
 		{PART_ATTEMPT_ID, HAPAX_ATTEMPT_ID_SIZE},
 		{PART_OWNER, sizeof(uint8_t)},
 		{PART_ERROR, sizeof(uint16_t)},
+		{PART_CAUSE, sizeof(uint16_t)},
 		{PART_RESULT, HX_LOG_RESULT_HEAD_SIZE},
 	};
 	size_t size = 0;
@@ -161,12 +165,13 @@ size_t hx_log_put_size(const struct hapax_record *record, const struct hx_packed
 	/* So a record always fits into an empty frame. */
 	assert(record->owner.size <= HX_OWNER_SIZE_MAX);
 	assert(record->error.size <= HX_ERROR_TEXT_SIZE_MAX);
+	assert(record->cause.size <= HX_CAUSE_SIZE_MAX);
 	assert(record->result.headers.size <= HX_RESULT_HEADERS_SIZE_MAX);
 	assert(record->result.body.size <= HX_RESULT_SIZE_LIMIT);
 	return padded(
 		HX_LOG_RECORD_HEAD_SIZE + key->size + fixed_size(parts_of(record)) +
-		record->owner.size + record->error.size + record->result.headers.size +
-		record->result.body.size);
+		record->owner.size + record->error.size + record->cause.size +
+		record->result.headers.size + record->result.body.size);
 }
 
 size_t hx_log_remove_size(const struct hx_packed_key *key)
@@ -198,6 +203,14 @@ static void append64(unsigned char **at, int64_t value)
 	*at += sizeof(value);
 }
 
+static void append_sized(unsigned char **at, struct hapax_bytes bytes)
+{
+	assert(bytes.size <= UINT16_MAX);
+	hx_put16(*at, (uint16_t)bytes.size);
+	*at += sizeof(uint16_t);
+	append(at, bytes.data, bytes.size);
+}
+
 static void append_result(unsigned char **at, const struct hapax_result *result)
 {
 	unsigned char *head = *at;
@@ -222,6 +235,7 @@ static void append_parts(unsigned char **at, const struct hapax_record *record, 
 {
 	assert(((parts & PART_OWNER) != 0) == (record->owner.size != 0));
 	assert(((parts & PART_ERROR) != 0) == (record->error.size != 0));
+	assert(((parts & PART_CAUSE) != 0) == (record->cause.size != 0));
 	assert(((parts & (PART_PRINT | PART_PRINT_SHORT)) != 0) == (record->fingerprint_size != 0));
 	if (parts & (PART_PRINT_SHORT | PART_PRINT))
 		append(at, record->fingerprint, record->fingerprint_size);
@@ -241,11 +255,10 @@ static void append_parts(unsigned char **at, const struct hapax_record *record, 
 		*(*at)++ = (unsigned char)record->owner.size;
 		append(at, record->owner.data, record->owner.size);
 	}
-	if (parts & PART_ERROR) {
-		hx_put16(*at, (uint16_t)record->error.size);
-		*at += sizeof(uint16_t);
-		append(at, record->error.data, record->error.size);
-	}
+	if (parts & PART_ERROR)
+		append_sized(at, record->error);
+	if (parts & PART_CAUSE)
+		append_sized(at, record->cause);
 	if (parts & PART_RESULT)
 		append_result(at, &record->result);
 }
@@ -562,6 +575,8 @@ static void take_parts(struct rest *rest, unsigned parts, struct hapax_record *r
 		record->owner = take_bytes(rest, *entry_take(rest, 1));
 	if (parts & PART_ERROR)
 		record->error = take_bytes(rest, hx_get16(entry_take(rest, sizeof(uint16_t))));
+	if (parts & PART_CAUSE)
+		record->cause = take_bytes(rest, hx_get16(entry_take(rest, sizeof(uint16_t))));
 	if (parts & PART_RESULT)
 		take_result(rest, &record->result);
 }
