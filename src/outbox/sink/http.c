@@ -122,7 +122,7 @@ static enum hapax_status append_topic(struct hapax_buf *head, struct hapax_bytes
 	size_t size = head->size;
 
 	for (size_t i = 0; i < topic.size && status == HAPAX_OK; i++)
-		status = isalnum(data[i]) || strchr("-._~", data[i]) != NULL
+		status = isalnum(data[i]) || memchr("-._~", data[i], 4) != NULL
 			? hx_buf_append_byte(head, data[i])
 			: hx_buf_printf(head, "%%%02X", data[i]);
 	/* Each byte takes one, or three. */

@@ -41,6 +41,7 @@ struct running {
 	bool has_ended;
 	struct hx_process_end end;
 	bool is_late; /* stopped by its timeout */
+	bool is_lost; /* the system did not say how it ended */
 	int64_t stop_at_ns;
 	int64_t kill_at_ns;
 	uint64_t size; /* of its output */
@@ -258,7 +259,7 @@ static void run_to_end(struct running *running)
 		if (hx_process_poll(running->pid, &running->has_ended, &running->end, &err) !=
 		    HAPAX_OK) {
 			running->has_ended = true;
-			running->is_late = true;
+			running->is_lost = true;
 		}
 	}
 	while (take_in(running))
@@ -272,6 +273,9 @@ static enum hapax_run_outcome judge(struct running *running)
 	struct hapax_work *work = running->work;
 	char why[80];
 
+	if (running->is_lost)
+		return hapax_work_fail(
+			work, HAPAX_RUN_AMBIGUOUS, "could not learn how the command ended");
 	if (running->is_late)
 		return hapax_work_fail(
 			work, HAPAX_RUN_AMBIGUOUS,

@@ -118,6 +118,11 @@ static struct hx_redis_link *find_unused(struct hx_redis_client *client)
 	return NULL;
 }
 
+static bool is_address(struct hapax_bytes host, int64_t port)
+{
+	return port >= 1 && port <= UINT16_MAX && host.size <= HX_HOST_SIZE_MAX;
+}
+
 /* The link to a server, created if necessary. NULL: no memory. */
 static struct hx_redis_link *link_to(
 	struct hx_redis_client *client, const struct hx_redis_link *told_by,
@@ -126,8 +131,7 @@ static struct hx_redis_link *link_to(
 	struct hx_endpoint endpoint = {.is_unix = false, .port = (uint16_t)port};
 	struct hx_redis_link *unused;
 
-	if (port < 1 || port > UINT16_MAX || host.size > HX_HOST_SIZE_MAX)
-		return NULL;
+	assert(is_address(host, port));
 	/* An empty host is the one by which we know the server. */
 	if (host.size == 0 || (host.size == 1 && memcmp(host.data, "?", 1) == 0))
 		memcpy(endpoint.host, told_by->endpoint.host, sizeof(endpoint.host));
@@ -320,6 +324,7 @@ static struct hx_redis_link *target_of(struct hx_redis_link *told_by, struct hap
 	const char *data = text.data;
 	const char *space = text.size == 0 ? NULL : memrchr(data, ' ', text.size);
 	const char *end = data + text.size;
+	struct hapax_bytes host;
 	const char *colon;
 	int64_t port = 0;
 
@@ -329,8 +334,8 @@ static struct hx_redis_link *target_of(struct hx_redis_link *told_by, struct hap
 	if (colon == NULL ||
 	    !hx_resp_parse_integer(hx_bytes(colon + 1, (size_t)(end - colon - 1)), &port))
 		return NULL;
-	return link_to(
-		told_by->client, told_by, hx_bytes(space + 1, (size_t)(colon - space - 1)), port);
+	host = hx_bytes(space + 1, (size_t)(colon - space - 1));
+	return is_address(host, port) ? link_to(told_by->client, told_by, host, port) : NULL;
 }
 
 void hx_redis_cluster_redirect(
@@ -410,7 +415,7 @@ static bool read_range(struct ask *ask, struct hapax_bytes *rest, int64_t size)
 		return false;
 	if (value.type != HX_RESP_NULL && !hx_resp_text(&value, &host))
 		return false;
-	if (!hx_resp_next_integer(rest, &port))
+	if (!hx_resp_next_integer(rest, &port) || !is_address(host, port))
 		return false;
 	for (int64_t i = 2; i < master_size + (size - 3); i++) {
 		if (!hx_resp_next(rest, &value))
