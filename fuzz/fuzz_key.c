@@ -6,8 +6,10 @@
  * Three lines and the data: a strategy, a path to exclude, a value for header, attr
  * and time. A key that is made is UTF-8 without controls and at most 255 bytes; the
  * same event has the same key; what is composite comes apart into as many parts, or
- * was hashed. Messages are UTF-8.
+ * was hashed. Messages are UTF-8. JSON in a string has the keys that it has by itself.
  */
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,6 +144,58 @@ static void try_all(
 	}
 }
 
+/* The data as the string s of a document. */
+static void wrap(struct hapax_bytes data, struct hapax_buf *out)
+{
+	const unsigned char *at = data.data;
+
+	must(hx_buf_append(out, "{\"s\":\"", 6) == HAPAX_OK);
+	for (size_t i = 0; i < data.size; i++) {
+		char escape[8];
+		bool is_plain = at[i] >= 0x20 && at[i] != '"' && at[i] != '\\';
+
+		(void)snprintf(escape, sizeof(escape), "\\u%04x", at[i]);
+		must(hx_buf_append(
+			     out, is_plain ? (const void *)&at[i] : escape, is_plain ? 1 : 6) ==
+		     HAPAX_OK);
+	}
+	must(hx_buf_append(out, "\"}", 2) == HAPAX_OK);
+}
+
+/* field:PATH of the data and field:s|json.PATH of the data in a string. */
+static void check_nested(
+	const char *text, const struct hapax_event *event, struct hapax_buf *scratch)
+{
+	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
+	struct hapax_key_strategy *plain = NULL;
+	struct hapax_key_strategy *nested = NULL;
+	struct hapax_buf *document = hapax_buf_new(8 * INPUT_MAX);
+	struct hapax_event wrapped = *event;
+	struct hapax_key key = HAPAX_KEY_INIT;
+	struct hapax_key same = HAPAX_KEY_INIT;
+	const char *colon = strstr(text, "field:") == text ? strchr(text, ':') : NULL;
+	const char *path = colon == NULL ? "" : colon + 1;
+	char longer[INPUT_MAX + 32];
+
+	must(document != NULL);
+	options.flags = HAPAX_KEY_RELATIVE;
+	(void)snprintf(
+		longer, sizeof(longer), "field:s|json%s%s",
+		path[0] == '/' || path[0] == '[' ? "" : ".", path);
+	if (path[0] != '\0' && hapax_key_strategy_new(text, &options, &plain, NULL) == HAPAX_OK &&
+	    hapax_key_strategy_new(longer, &options, &nested, NULL) == HAPAX_OK) {
+		enum hapax_status status = hapax_key_make(plain, event, scratch, &key, NULL);
+
+		wrap(event->data, document);
+		wrapped.data = hapax_buf_bytes(document);
+		must(hapax_key_make(nested, &wrapped, scratch, &same, NULL) == status);
+		must(strcmp(key.key, same.key) == 0);
+	}
+	hapax_key_strategy_free(plain);
+	hapax_key_strategy_free(nested);
+	hapax_buf_free(document);
+}
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
 	struct hapax_bytes rest = hx_bytes(data, size);
@@ -168,6 +222,7 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 	event.attribute_count = 1;
 	(void)hx_date_parse(hapax_bytes_from_text(value), &event.time_ms);
 	try_all(strategy, exclude, &event, scratch);
+	check_nested(strategy, &event, scratch);
 	event.data_kind = HAPAX_DATA_BYTES;
 	try_all(strategy, exclude, &event, scratch);
 	(void)hapax_key_check_text(hapax_bytes_from_text(value), 1024, NULL);

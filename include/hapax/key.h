@@ -24,7 +24,8 @@
  *
  * Paths name their part of the event: data.order.id or data/order/id (JSON Pointer), attr.type,
  * header.X-Tenant, meta.topic. A path never falls through to another part, and a missing value has
- * no substitute: by default it is an error that names the path.
+ * no substitute: by default it is an error that names the path. data.body|json.id reads the JSON
+ * document in the string data.body, up to four documents deep.
  *
  * Keys made here are 1 to 255 bytes of UTF-8 without control characters. Two events whose parts
  * differ never get the same key, unless SHA-256 fails. HAPAX_KEY_SEPARATOR describes the one
@@ -212,7 +213,8 @@ struct hapax_key {
  * scratch is working memory, up to its own maximum; a reused buffer does not grow again. 16 times
  * the size of the data plus 8 KiB is usually enough, 27 times plus 8 KiB always. composite and
  * template need another 4 times the text of all their values; a field that is named twice counts
- * twice.
+ * twice. Each string that a path reads as JSON counts as data plus 8 KiB. A path with |json also
+ * allocates five times the size of the data for the call.
  *
  * INVALID: a part of the key (policy reject), or the tenant or group, was missing or unusable, or
  * the data was not valid JSON; the message names the path, or line and column. LIMIT: scratch was

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "key/nested.h"
 #include "key/part.h"
 
 static bool selects(const struct hapax_key_strategy *strategy)
@@ -16,10 +17,17 @@ static bool selects(const struct hapax_key_strategy *strategy)
 	return strategy->include_count > 0 || strategy->exclude_count > 0;
 }
 
-static void drop_excluded(const struct hapax_key_strategy *strategy, struct hx_key_view *view)
+/* Mark the excluded paths, which need not exist. */
+static enum hx_key_made drop_excluded(
+	const struct hapax_key_strategy *strategy, struct hx_key_view *view,
+	struct hapax_error *err)
 {
-	for (size_t i = 0; i < strategy->exclude_count; i++)
+	for (size_t i = 0; i < strategy->exclude_count; i++) {
+		if (hx_nested_unfold(view, &strategy->exclude[i], err) == HX_KEY_FAILED)
+			return HX_KEY_FAILED;
 		hx_json_path_drop(&strategy->exclude[i].json, &view->tree);
+	}
+	return HX_KEY_MADE;
 }
 
 /* Mark the included paths. */
@@ -28,6 +36,10 @@ static enum hx_key_made keep_included(
 	struct hapax_error *err)
 {
 	for (size_t i = 0; i < strategy->include_count; i++) {
+		enum hx_key_made made = hx_nested_unfold(view, &strategy->include[i], err);
+
+		if (made != HX_KEY_MADE)
+			return made;
 		if (!hx_json_path_keep(&strategy->include[i].json, &view->tree)) {
 			(void)hx_error_set(
 				err, HAPAX_ERR_INVALID, 0, "'%s' is missing",
@@ -47,12 +59,12 @@ enum hx_key_made hx_content_fingerprint(
 
 	if (strategy->exclude_count > 0) {
 		made = hx_view_read(view, err);
-		if (made == HX_KEY_FAILED)
-			return made;
 		if (made == HX_KEY_MADE) {
-			drop_excluded(strategy, view);
+			made = drop_excluded(strategy, view, err);
 			select = HX_JSON_REST;
 		}
+		if (made == HX_KEY_FAILED)
+			return made;
 	}
 	return hx_view_fingerprint(view, select, out, err);
 }
@@ -80,9 +92,10 @@ static enum hx_key_made write_selected(
 
 	if (made == HX_KEY_MADE && select == HX_JSON_MARKED)
 		made = keep_included(strategy, view, err);
+	if (made == HX_KEY_MADE)
+		made = drop_excluded(strategy, view, err);
 	if (made != HX_KEY_MADE)
 		return made;
-	drop_excluded(strategy, view);
 	if (select != HX_JSON_ALL && !hx_json_canonical_has_value(&view->tree, select) &&
 	    hx_json_canonical_has_value(&view->tree, HX_JSON_ALL))
 		return nothing("include and exclude leave no value", err);

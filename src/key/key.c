@@ -180,6 +180,7 @@ enum hapax_status hapax_key_make(
 		status = make_fingerprint(strategy, &view, &key, err);
 	if (status == HAPAX_OK)
 		return_key(&key, ret_key);
+	hx_view_done(&view);
 	return status;
 }
 
@@ -190,11 +191,14 @@ enum hapax_status hapax_event_fingerprint(
 	struct hapax_error why = {HAPAX_OK, 0, ""};
 	struct hapax_event complete;
 	struct hx_key_view view;
+	enum hx_key_made made;
 
 	if (!read_event(event, &complete) || scratch == NULL || ret_fingerprint == NULL)
 		return null_argument(err);
 	hx_view_init(&view, &complete, scratch);
-	if (hx_view_fingerprint(&view, HX_JSON_ALL, ret_fingerprint, &why) == HX_KEY_MADE)
+	made = hx_view_fingerprint(&view, HX_JSON_ALL, ret_fingerprint, &why);
+	hx_view_done(&view);
+	if (made == HX_KEY_MADE)
 		return HAPAX_OK;
 	return hx_error_set(err, why.status, 0, "%s", why.message);
 }
@@ -218,10 +222,13 @@ enum hapax_status hapax_key_canonical_text(
 			strategy->type->name);
 	}
 	hx_view_init(&view, &complete, scratch);
-	if (hx_content_text(strategy, &view, &text, &why) != HX_KEY_MADE)
-		return hx_error_set(err, why.status, 0, "%s", why.message);
-	status = hx_buf_append(out, text.data, text.size);
-	if (status != HAPAX_OK)
-		return hx_error_set(err, status, 0, "the canonical text is too long");
-	return HAPAX_OK;
+	if (hx_content_text(strategy, &view, &text, &why) != HX_KEY_MADE) {
+		status = hx_error_set(err, why.status, 0, "%s", why.message);
+	} else {
+		status = hx_buf_append(out, text.data, text.size);
+		if (status != HAPAX_OK)
+			(void)hx_error_set(err, status, 0, "the canonical text is too long");
+	}
+	hx_view_done(&view);
+	return status;
 }

@@ -22,7 +22,7 @@ static const struct {
 
 enum { SOURCE_COUNT = HX_COUNT(sources) };
 
-/* "data" ends at the end, a dot, a slash or a bracket; the others end at a dot. */
+/* "data" ends at the end, a dot, a slash, a bracket or a bar; the others end at a dot. */
 static size_t prefix_of(const char *text, enum hx_key_source *ret_source)
 {
 	for (size_t i = 0; i < SOURCE_COUNT; i++) {
@@ -36,7 +36,7 @@ static size_t prefix_of(const char *text, enum hx_key_source *ret_source)
 		if (next == '.')
 			return size + 1;
 		if (sources[i].source == HX_KEY_DATA &&
-		    (next == '\0' || next == '/' || next == '['))
+		    (next == '\0' || next == '/' || next == '[' || next == '|'))
 			return size;
 	}
 	return 0;
@@ -111,10 +111,11 @@ enum hapax_status hx_key_path_parse(
 	}
 	if (path->source != HX_KEY_DATA)
 		return parse_name(path, path->text + prefix, err);
-	if (path->text[prefix] == '\0' && path->text[prefix - 1] == '.') {
+	if (path->text[prefix - 1] == '.' &&
+	    (path->text[prefix] == '\0' || path->text[prefix] == '|')) {
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0,
-			"invalid path '%s': a name must follow at the end", path->text);
+			err, HAPAX_ERR_INVALID, 0, "invalid path '%s': a name must follow %s",
+			path->text, path->text[prefix] == '\0' ? "at the end" : "data.");
 	}
 	return parse_data(path, hx_bytes(path->text + prefix, text.size - prefix), wildcards, err);
 }

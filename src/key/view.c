@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/sha256.h"
+#include "key/nested.h"
 
 _Static_assert(
 	(int)HAPAX_FINGERPRINT_SIZE == (int)HX_SHA256_SIZE, "a fingerprint is a SHA-256 digest");
@@ -29,7 +30,21 @@ void hx_view_init(
 	view->event = event;
 	view->scratch = scratch;
 	view->state = HX_VIEW_UNREAD;
+	hx_buf_init(&view->text, 0);
 	hx_buf_clear(scratch);
+}
+
+void hx_view_done(struct hx_key_view *view)
+{
+	hx_buf_done(&view->text);
+}
+
+void hx_view_keep_nodes(struct hx_key_view *view)
+{
+	size_t used = view->tree.count * sizeof(struct hx_json_node);
+
+	used = (used + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
+	view->scratch->size = used < view->scratch->capacity ? used : view->scratch->capacity;
 }
 
 /* The data is not JSON, found now or at the first read. */
@@ -44,7 +59,6 @@ enum hx_key_made hx_view_read(struct hx_key_view *view, struct hapax_error *err)
 	struct hapax_error why;
 	enum hapax_status status;
 	bool is_short;
-	size_t used;
 
 	if (view->state == HX_VIEW_READ)
 		return HX_KEY_MADE;
@@ -68,10 +82,7 @@ enum hx_key_made hx_view_read(struct hx_key_view *view, struct hapax_error *err)
 		return not_json(view, err);
 	}
 	view->state = HX_VIEW_READ;
-	/* Scratch after the nodes is free for text. */
-	used = view->tree.count * sizeof(struct hx_json_node);
-	used = (used + SCRATCH_ALIGN - 1) / SCRATCH_ALIGN * SCRATCH_ALIGN;
-	view->scratch->size = used < view->scratch->capacity ? used : view->scratch->capacity;
+	hx_view_keep_nodes(view);
 	return HX_KEY_MADE;
 }
 
@@ -190,6 +201,11 @@ static enum hx_key_made data_part(
 		(void)hx_error_set(
 			err, why.status, 0, "cannot find '%s': %s", path->text, why.message);
 		return made;
+	}
+	if (path->json.nested > 0) {
+		made = hx_nested_open(view, path, err);
+		if (made != HX_KEY_MADE)
+			return made;
 	}
 	node = hx_json_path_find(&path->json, &view->tree);
 	if (node == NULL)

@@ -2,7 +2,8 @@
 /*
  * view.h - an event while its key is made: its data is parsed once, on demand.
  *
- * Scratch holds the nodes of the data, then the text being composed.
+ * Scratch holds the nodes of the data, then the text being composed. Parts stay valid until
+ * hx_view_done(): they point into the event or into text, which never moves.
  *
  * Threads: one at a time.
  */
@@ -37,14 +38,19 @@ struct hx_key_view {
 	struct hapax_buf *scratch;
 	enum hx_view_state state;
 	struct hx_json_tree tree;
+	struct hapax_buf text; /* the data and the JSON in its strings (nested.h); often unused */
 	char reason[HAPAX_ERROR_MESSAGE_SIZE];
 };
 
 void hx_view_init(
 	struct hx_key_view *view, const struct hapax_event *event, struct hapax_buf *scratch);
+void hx_view_done(struct hx_key_view *view);
 
 /* Parse the data into a tree. MISSING: it is not JSON. */
 enum hx_key_made hx_view_read(struct hx_key_view *view, struct hapax_error *err);
+
+/* Keep the nodes in scratch: what follows them is free. */
+void hx_view_keep_nodes(struct hx_key_view *view);
 
 /* Reserve size bytes after the nodes; valid until the next call. NULL: see err. */
 unsigned char *hx_view_room(struct hx_key_view *view, size_t size, struct hapax_error *err);

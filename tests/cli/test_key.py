@@ -24,6 +24,19 @@ def sha256(text):
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def test_json_in_a_string(cli):
+    """E20: the body of a topic or a gateway is a JSON document in a string."""
+    inner = json.dumps({"id": 7, "sent_at": 1})
+    document = json.dumps({"Message": inner}).encode()
+    expect(key(cli, "field:Message|json.id", document=document).out, "7\n")
+    content = key(cli, "content", "--exclude", "Message|json.sent_at", document=document).out
+    expect(content, sha256('{"Message":{"id":7}}') + "\n")
+    event = json.dumps({"specversion": "1.0", "id": "1", "source": "/s", "type": "t", "data": json.loads(document)})
+    expect(key(cli, "field:data.Message|json.id", "--input", "cloudevents", document=event.encode()).out, "7\n")
+    key(cli, "field:id|json.x", document=b'{"id":{"x":1}}', code=65).says("'id' is not a string")
+    key(cli, "field:id|json.x", document=b'{"id":"{"}', code=65).says("'id' is not JSON: line 1, column 2")
+
+
 def test_strategies(cli):
     cases = {
         "event-id": "https%3A//shop/orders:17",

@@ -319,9 +319,10 @@ const struct command hx_cmd_key = {
 		"input. A missing part is an error that names the part.\n"
 		"\n"
 		"A path is a JSON Pointer (/order/id) or has dots (order.id, items[0].sku). In --include\n"
-		"and --exclude, * matches every item or member and ** any depth. With --input cloudevents\n"
-		"or envelope, paths start with data., attr., header. or meta. --canonical python makes the\n"
-		"same keys as hashlib.sha256(json.dumps(x, sort_keys=True)).\n"
+		"and --exclude, * matches every item or member and ** any depth. body|json.id reads the JSON\n"
+		"in the string body. With --input cloudevents or envelope, paths start with data., attr.,\n"
+		"header. or meta. --canonical python makes the same keys as\n"
+		"hashlib.sha256(json.dumps(x, sort_keys=True)).\n"
 		"\n"
 		"A date is the one of --time or of the document. Without a document (standard input is\n"
 		"empty or a terminal), it is today's date.\n",

@@ -20,6 +20,7 @@ struct reader {
 	size_t size;
 	size_t at;
 	size_t name_count; /* bytes of names in use */
+	bool is_pointer;   /* the part being read */
 	struct hapax_error *err;
 };
 
@@ -59,7 +60,7 @@ static enum hapax_status add_step(struct reader *reader, size_t begin, enum hx_j
 	};
 	if (kind == HX_JSON_STEP_NAME)
 		step->is_index = read_index(path->names + begin, size, &step->index);
-	else
+	else if (kind != HX_JSON_STEP_JSON)
 		path->is_single = false;
 	if (kind == HX_JSON_STEP_BELOW) {
 		for (size_t i = 0; i < path->step_count; i++) {
@@ -92,11 +93,16 @@ static enum hapax_status end_step(struct reader *reader, size_t begin, size_t fr
 	if (has_star && kind == HX_JSON_STEP_NAME) {
 		return json_path_refuse(
 			reader,
-			reader->text[0] == '/'
-				? "* must be a whole step; write ~2 for * in a name"
-				: "* must be a whole step; write \\* for * in a name");
+			reader->is_pointer ? "* must be a whole step; write ~2 for * in a name"
+					   : "* must be a whole step; write \\* for * in a name");
 	}
 	return add_step(reader, begin, kind);
+}
+
+/* The end of the text, or of the part before |json. */
+static bool is_end(const struct reader *reader)
+{
+	return reader->at == reader->size || reader->text[reader->at] == '|';
 }
 
 static enum hapax_status read_pointer_step(struct reader *reader)
@@ -105,7 +111,7 @@ static enum hapax_status read_pointer_step(struct reader *reader)
 	size_t from = reader->at;
 	bool has_star = false;
 
-	while (reader->at < reader->size && reader->text[reader->at] != '/') {
+	while (!is_end(reader) && reader->text[reader->at] != '/') {
 		char byte = reader->text[reader->at];
 
 		if (byte == '~') {
@@ -114,7 +120,10 @@ static enum hapax_status read_pointer_step(struct reader *reader)
 			case '0': byte = '~'; break;
 			case '1': byte = '/'; break;
 			case '2': byte = '*'; break;
-			default: return json_path_refuse(reader, "~ must be followed by 0, 1 or 2");
+			case '3': byte = '|'; break;
+			default:
+				return json_path_refuse(
+					reader, "~ must be followed by 0, 1, 2 or 3");
 			}
 		} else {
 			has_star |= byte == '*';
@@ -129,7 +138,7 @@ static enum hapax_status read_pointer(struct reader *reader)
 {
 	enum hapax_status status = HAPAX_OK;
 
-	while (status == HAPAX_OK && reader->at < reader->size) {
+	while (status == HAPAX_OK && !is_end(reader)) {
 		reader->at++; /* the slash */
 		status = read_pointer_step(reader);
 	}
@@ -162,7 +171,7 @@ static enum hapax_status read_dotted_step(struct reader *reader)
 	size_t from = reader->at;
 	bool has_star = false;
 
-	while (reader->at < reader->size) {
+	while (!is_end(reader)) {
 		char byte = reader->text[reader->at];
 
 		if (byte == '.' || byte == '[')
@@ -186,9 +195,9 @@ static enum hapax_status read_dotted_step(struct reader *reader)
 static enum hapax_status read_dotted(struct reader *reader)
 {
 	enum hapax_status status = HAPAX_OK;
-	bool name_due = reader->text[0] != '[';
+	bool name_due = reader->text[reader->at] != '[';
 
-	while (status == HAPAX_OK && (reader->at < reader->size || name_due)) {
+	while (status == HAPAX_OK && (!is_end(reader) || name_due)) {
 		if (name_due)
 			status = read_dotted_step(reader);
 		else if (reader->text[reader->at] == '[')
@@ -203,28 +212,79 @@ static enum hapax_status read_dotted(struct reader *reader)
 	return status;
 }
 
+/* |json; the bar is at. Moves to the first byte of the part after it. */
+static enum hapax_status read_json(struct reader *reader)
+{
+	static const char word[] = "|json";
+	const struct hx_json_path *path = reader->path;
+	size_t size = sizeof(word) - 1;
+	size_t after = reader->at + size;
+	enum hapax_status status;
+
+	if (reader->size < after || memcmp(reader->text + reader->at, word, size) != 0 ||
+	    (reader->size > after && memchr("./[", reader->text[after], 3) == NULL)) {
+		return json_path_refuse(
+			reader,
+			reader->is_pointer ? "expected |json; write ~3 for | in a name"
+					   : "expected |json; write \\| for | in a name");
+	}
+	if (path->nested == HX_JSON_PATH_NESTED_MAX)
+		return json_path_refuse(reader, "too many |json: limit 4");
+	for (size_t i = 0; i < path->step_count; i++) {
+		if (path->steps[i].kind == HX_JSON_STEP_BELOW)
+			return json_path_refuse(reader, "|json is not allowed after **");
+	}
+	status = add_step(reader, reader->name_count, HX_JSON_STEP_JSON);
+	if (status != HAPAX_OK)
+		return status;
+	reader->path->steps[path->step_count - 1].index = (uint32_t)(reader->size - reader->at);
+	reader->path->nested++;
+	reader->at = after;
+	if (after < reader->size && reader->text[after] == '.') {
+		reader->at++;
+		if (is_end(reader) || memchr("./[", reader->text[reader->at], 3) != NULL)
+			return json_path_refuse(reader, "expected a name");
+	}
+	return HAPAX_OK;
+}
+
 enum hapax_status hx_json_path_parse(
 	struct hx_json_path *path, struct hapax_bytes text, struct hapax_error *err)
 {
-	struct reader reader = {path, text.data, text.size, 0, 0, err};
+	struct reader reader = {path, text.data, text.size, 0, 0, false, err};
+	enum hapax_status status = HAPAX_OK;
 
 	path->step_count = 0;
 	path->is_single = true;
+	path->nested = 0;
 	if (text.size > HX_JSON_PATH_SIZE_MAX) {
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "path is too long: %zu bytes, limit %d",
 			text.size, HX_JSON_PATH_SIZE_MAX);
 	}
-	if (text.size == 0)
-		return HAPAX_OK;
-	return reader.text[0] == '/' ? read_pointer(&reader) : read_dotted(&reader);
+	while (status == HAPAX_OK && reader.at < reader.size) {
+		if (reader.text[reader.at] == '|') {
+			status = read_json(&reader);
+			continue;
+		}
+		reader.is_pointer = reader.text[reader.at] == '/';
+		status = reader.is_pointer ? read_pointer(&reader) : read_dotted(&reader);
+	}
+	return status;
 }
 
-/* The member or item of node that a step names, or NULL. */
+/* The member or item of node that a step names, or the JSON in it; or NULL. */
 static const struct hx_json_node *child_at(
 	const struct hx_json_path *path, const struct hx_json_step *step,
 	const struct hx_json_tree *tree, const struct hx_json_node *node)
 {
+	if (step->kind == HX_JSON_STEP_JSON) {
+		if ((node->token.marks & HX_JSON_OPENED) != 0)
+			return node;
+		return node->token.type == HX_JSON_STRING && node->child != 0
+			? &tree->nodes[node->child]
+			: NULL;
+	}
 	if (node->token.type == HX_JSON_ARRAY)
 		return step->is_index ? hx_json_tree_item(tree, node, step->index) : NULL;
 	return hx_json_tree_member(
@@ -248,8 +308,8 @@ static bool is_container(const struct hx_json_node *node)
 }
 
 /*
- * Marks what the path selects from step `at` on, below the node at index, with HX_JSON_KEPT or
- * HX_JSON_DROPPED; what is kept also marks its containers. False: it is not there.
+ * Marks what the path selects from step `at` on, below the node at index, with HX_JSON_KEPT,
+ * HX_JSON_DROPPED or HX_JSON_CHOSEN; what is kept also marks its containers. False: it is not there.
  */
 static bool mark(
 	const struct hx_json_path *path, size_t at, struct hx_json_tree *tree, uint32_t index,
@@ -275,6 +335,10 @@ static bool mark(
 		for (uint32_t i = node->child; i != 0; i = tree->nodes[i].next)
 			found &= mark(path, at + 1, tree, i, marks);
 		break;
+	case HX_JSON_STEP_JSON:
+		found = (node->token.marks & HX_JSON_OPENED) != 0 &&
+			mark(path, at + 1, tree, index, marks);
+		break;
 	case HX_JSON_STEP_BELOW:
 		found = mark(path, at + 1, tree, index, marks);
 		for (uint32_t i = node->child; i != 0; i = tree->nodes[i].next)
@@ -294,4 +358,9 @@ bool hx_json_path_keep(const struct hx_json_path *path, struct hx_json_tree *tre
 void hx_json_path_drop(const struct hx_json_path *path, struct hx_json_tree *tree)
 {
 	(void)mark(path, 0, tree, 0, HX_JSON_DROPPED);
+}
+
+bool hx_json_path_choose(const struct hx_json_path *path, struct hx_json_tree *tree)
+{
+	return mark(path, 0, tree, 0, HX_JSON_CHOSEN);
 }

@@ -166,7 +166,7 @@ enum hapax_status hx_json_tree_read(
 	return read_nodes(&json, tree, (uint32_t)entries, ret_scratch_short, err);
 }
 
-enum hapax_status hx_json_tree_read_into(
+enum hapax_status hx_json_tree_read_behind(
 	struct hx_json_tree *tree, struct hapax_bytes text, struct hapax_buf *scratch,
 	bool *ret_scratch_short, struct hapax_error *err)
 {
@@ -175,22 +175,31 @@ enum hapax_status hx_json_tree_read_into(
 						: scratch_enough(text);
 	enum hapax_status status;
 
-	hx_buf_clear(scratch);
 	for (;;) {
+		size_t room;
+
 		*ret_scratch_short = true;
-		if (want > scratch->size_max)
-			want = scratch->size_max;
+		if (want > scratch->size_max - scratch->size)
+			want = scratch->size_max - scratch->size;
 		status = hx_buf_reserve(scratch, want);
 		if (status != HAPAX_OK)
 			return hx_error_set(
 				err, status, 0, "out of scratch memory (%zu bytes)", want);
+		room = scratch->capacity - scratch->size;
 		status = hx_json_tree_read(
-			tree, text, scratch->data, scratch->capacity, ret_scratch_short, err);
-		if (!*ret_scratch_short || scratch->capacity >= max ||
-		    scratch->capacity >= scratch->size_max)
+			tree, text, scratch->data + scratch->size, room, ret_scratch_short, err);
+		if (!*ret_scratch_short || room >= max || scratch->capacity >= scratch->size_max)
 			return status;
-		want = scratch->capacity * GROWTH;
+		want = room * GROWTH;
 	}
+}
+
+enum hapax_status hx_json_tree_read_into(
+	struct hx_json_tree *tree, struct hapax_bytes text, struct hapax_buf *scratch,
+	bool *ret_scratch_short, struct hapax_error *err)
+{
+	hx_buf_clear(scratch);
+	return hx_json_tree_read_behind(tree, text, scratch, ret_scratch_short, err);
 }
 
 const struct hx_json_node *hx_json_tree_member(

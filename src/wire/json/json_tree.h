@@ -27,12 +27,14 @@ enum hx_json_mark {
 	HX_JSON_KEPT = 1 << 0, /* included, with everything below it */
 	HX_JSON_PART = 1 << 1, /* something below it is included */
 	HX_JSON_DROPPED = 1 << 2,
+	HX_JSON_CHOSEN = 1 << 3, /* for the caller */
+	HX_JSON_OPENED = 1 << 4, /* it was a string, and is the JSON text that stood in it */
 };
 
 struct hx_json_node {
 	struct hx_json_token token; /* of a container, size up to its end */
 	uint32_t next;              /* the following member or item; 0: none */
-	uint32_t child;             /* the first member or item; 0: none */
+	uint32_t child;             /* the first member or item; of a string, its JSON; 0: none */
 };
 
 struct hx_json_tree {
@@ -63,6 +65,11 @@ enum hapax_status hx_json_tree_read(
  * LIMIT and NO_MEMORY with *ret_scratch_short: that was not far enough.
  */
 enum hapax_status hx_json_tree_read_into(
+	struct hx_json_tree *tree, struct hapax_bytes text, struct hapax_buf *scratch,
+	bool *ret_scratch_short, struct hapax_error *err);
+
+/* The same behind the bytes in the buffer, a multiple of 8. They may move with it. */
+enum hapax_status hx_json_tree_read_behind(
 	struct hx_json_tree *tree, struct hapax_bytes text, struct hapax_buf *scratch,
 	bool *ret_scratch_short, struct hapax_error *err);
 
