@@ -190,6 +190,12 @@ enum hapax_consumer_fact {
 	HAPAX_FACT_SOURCE_FAILED = 7, /* why; the source recovers by itself */
 	HAPAX_FACT_UNPROTECTED = 8,   /* no key, and on_missing is pass: it ran unprotected */
 	HAPAX_FACT_WARM_UP = 9,       /* a warm-up is in progress, or ended: why */
+	/*
+	 * The store decided something else than DUPLICATE: answer. ACQUIRED: the handler starts.
+	 * With another status than HAPAX_OK it did not decide. IN_PROGRESS is told once.
+	 */
+	HAPAX_FACT_DECIDED = 10,
+	HAPAX_FACT_ENDED = 11, /* the handler's run ended: answer, took_ns */
 };
 
 /* An event for logs. Everything it points at is borrowed for the call. */
@@ -213,6 +219,9 @@ struct hapax_consumer_event {
 	struct hapax_bytes source;
 	uint64_t token;     /* DUPLICATE: of the first run */
 	int64_t expires_ms; /* DUPLICATE: when the record expires, by the store's clock */
+	/* DUPLICATE, DECIDED, ENDED: what the processor answered; else NULL. */
+	const struct hapax_answer *answer;
+	int64_t took_ns; /* DUPLICATE, DECIDED: of the claim; ENDED: of the handler; -1: unknown */
 };
 
 /* Called on the consumer's thread. Must not block, nor call the consumer, except stop. */

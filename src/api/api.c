@@ -52,6 +52,12 @@ enum hapax_status hx_api_open(
 	api->options = *options;
 	if (api->options.clock == NULL)
 		api->options.clock = hapax_clock_system();
+	api->observer = (struct hx_observer){
+		.cells = options->cells,
+		.log = options->log,
+		.feed = options->feed,
+		.writer = options->writer,
+		.clock = api->options.clock};
 	memcpy(audit_path, path, strlen(path) + 1);
 	api->audit_path = audit_path;
 	api->options.audit_path = audit_path;

@@ -8,57 +8,26 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "config/config.h"
-#include "observe/feed.h"
 #include "observe/metrics/metrics.h"
-#include "record/transition.h"
-
-/* The decision to count for an answer; negative: there is none. */
-static int decision_of(const struct hapax_op *op)
-{
-	bool asks = op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK;
-
-	return op->status == HAPAX_ERR_FENCED || (op->status == HAPAX_OK && asks)
-		? hx_transition_decision(op)
-		: -1;
-}
 
 static void count_one(struct hx_api *api, const struct hapax_op *op, int64_t took_ns)
 {
-	struct hx_cells *cells = api->options.cells;
-	enum hapax_decision decision;
-	int found = decision_of(op);
+	struct hx_observer *observer = &api->observer;
+	enum hapax_decision decision = HAPAX_DECISION_ACQUIRED;
+	struct hx_decision_end end;
+	struct hx_decision details;
+	enum hx_op_report report = hx_decision_sort_op(op, &decision, &end);
 
-	if (cells != NULL)
-		hx_metrics_operation(cells, op->type, op->status);
-	if (found < 0)
+	if (observer->cells != NULL)
+		hx_metrics_operation(observer->cells, op->type, op->status);
+	if (report == HX_OP_OTHER)
 		return;
-	decision = (enum hapax_decision)found;
-	if (cells != NULL) {
-		uint32_t scope = hx_metrics_scope(cells, op->tenant, op->group);
-
-		hx_metrics_decision(cells, HX_DOOR_ADMIN, scope, decision);
-		if (op->unverified)
-			hx_metrics_add(cells, HX_METRIC_UNVERIFIED, scope, 0, 1);
-		hx_metrics_observe_ns(cells, HX_METRIC_CHECK_DURATION, 0, HX_DOOR_ADMIN, took_ns);
-		if (decision == HAPAX_DECISION_ACQUIRED)
-			hx_metrics_observe_ns(
-				cells, HX_METRIC_KEY_TTL, 0, 0,
-				op->ttl_ms == HAPAX_TTL_FOREVER ? INT64_MAX
-								: op->ttl_ms * HX_NS_PER_MS);
-	}
-	hx_feed_add(
-		api->options.feed, api->options.writer,
-		&(struct hx_feed_note){
-			.at_ms = hx_api_now_ms(api),
-			.first_seen_ms = op->first_seen_ms,
-			.token = op->token,
-			.attempt = op->attempt,
-			.decision = decision,
-			.door = HX_DOOR_ADMIN,
-			.tenant = op->tenant,
-			.group = op->group,
-			.key = op->key,
-		});
+	hx_decision_read_op(op, HX_DOOR_ADMIN, decision, &details);
+	details.took_ns = took_ns;
+	if (report == HX_OP_DECIDED)
+		hx_decision_tell(observer, &details);
+	else
+		hx_decision_end(observer, &details, &end);
 }
 
 void hx_api_count(struct hx_api_request *request, const struct hapax_op *ops, size_t count)

@@ -20,6 +20,7 @@
 #include "api/route.h"
 #include "api/api_worker.h"
 #include "base/buf.h"
+#include "observe/decision.h"
 #include "wire/json/json_object.h"
 #include "wire/json/json_write.h"
 
@@ -36,6 +37,7 @@ enum {
 
 struct hx_api {
 	struct hx_api_options options; /* complete */
+	struct hx_observer observer;   /* of its decisions */
 	char *audit_path;              /* the API's copy, since settings change */
 	struct hx_api_worker worker;
 	struct hx_api_worker outbox_worker; /* for jobs that use the outbox's database */

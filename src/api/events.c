@@ -105,7 +105,7 @@ static void write_note(struct hx_json_write *json, const struct hx_feed_note *no
 {
 	hx_json_write_time(json, "at", note->at_ms);
 	hx_json_write_text(json, "decision", decisions[note->decision]);
-	hx_json_write_text(json, "door", hx_feed_door(note));
+	hx_json_write_text(json, "door", hx_door_name(note->door));
 	hx_json_write_any(json, "tenant", note->tenant);
 	hx_json_write_any(json, "group", note->group);
 	hx_json_write_any(json, "key", note->key);

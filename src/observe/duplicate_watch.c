@@ -48,14 +48,14 @@ void hx_duplicate_watch_free(struct hx_duplicate_watch *watch)
 	hx_free(watch);
 }
 
-/* The sum over all doors. */
+/* The sum over all doors and consumers. */
 static uint64_t decided(
 	const struct hx_metrics *metrics, uint32_t scope, enum hapax_decision decision)
 {
 	size_t decisions = hx_families[HX_METRIC_DECISIONS].fixed[1].count;
 	uint64_t sum = 0;
 
-	for (size_t door = 0; door < HX_DOOR_COUNT; door++) {
+	for (size_t door = 0; door < HX_DECIDER_COUNT; door++) {
 		uint64_t count;
 
 		if (hx_metrics_cell(

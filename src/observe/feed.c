@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
-#include "observe/metrics/family.h"
 
 /* One thread writes, another takes: neither waits. */
 struct ring {
@@ -142,7 +141,7 @@ bool hx_feed_is_duplicate(const struct hx_feed_note *note)
 /* Only what is certain; the repeating sender and its reason are unknown. */
 const char *hx_feed_cause(const struct hx_feed_note *note)
 {
-	if (note->flags & HX_FEED_MESSAGE)
+	if (note->door == HX_DOOR_CONSUMER && note->decision == HAPAX_DECISION_REPLAY)
 		return hapax_duplicate_cause_name(note->cause);
 	if (note->decision == HAPAX_DECISION_MISMATCH)
 		return "other_payload";
@@ -151,11 +150,4 @@ const char *hx_feed_cause(const struct hx_feed_note *note)
 	if (note->decision == HAPAX_DECISION_IN_PROGRESS || (note->flags & HX_FEED_WAITED))
 		return "concurrent";
 	return note->flags & HX_FEED_EVENT_ID ? "redelivered" : "repeated";
-}
-
-const char *hx_feed_door(const struct hx_feed_note *note)
-{
-	if (note->flags & HX_FEED_MESSAGE)
-		return "consumer";
-	return hx_families[HX_METRIC_DECISIONS].fixed[0].values[note->door];
 }

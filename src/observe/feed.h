@@ -41,7 +41,6 @@ enum {
 enum hx_feed_flag {
 	HX_FEED_WAITED = 1 << 0,   /* it arrived during the first run, and waited for it */
 	HX_FEED_EVENT_ID = 1 << 1, /* its key is the event's own id */
-	HX_FEED_MESSAGE = 1 << 2,  /* a consumer took it from a broker: cause is set */
 };
 
 struct hx_feed_note {
@@ -52,8 +51,8 @@ struct hx_feed_note {
 	uint32_t attempt;
 	unsigned flags; /* enum hx_feed_flag */
 	enum hapax_decision decision;
-	enum hx_door door;                /* for all except messages */
-	enum hapax_duplicate_cause cause; /* for messages */
+	enum hx_door door;
+	enum hapax_duplicate_cause cause; /* of a consumer's replay */
 	struct hapax_bytes tenant;
 	struct hapax_bytes group;
 	struct hapax_bytes key;
@@ -96,8 +95,5 @@ void hx_feed_slot_set(struct hx_feed_slot *slot, const struct hx_feed_note *note
 /* Is it a duplicate, and what caused it? "concurrent", "redelivered", ...; never NULL. */
 bool hx_feed_is_duplicate(const struct hx_feed_note *note);
 const char *hx_feed_cause(const struct hx_feed_note *note);
-
-/* "gateway", ...; "consumer". */
-const char *hx_feed_door(const struct hx_feed_note *note);
 
 #endif

@@ -43,7 +43,7 @@ def test_a_message_and_an_event_are_one(cli):
             until_figure(daemon, 0, "lag_messages")
             status, part = health(daemon)
             expect((status, part["status"], part["reason"]), (200, "ok", "1 of 1 running"))
-            line = said(daemon, "duplicate job blocked")[0]
+            line = next(line for line in said(daemon, "duplicate job blocked") if line["decision"] == "replay")
             expect(
                 (line["consumer"], line["cause"], line["original"], line["job_id"], line["queue"]),
                 ("orders", "producer", "orders/0/1", "A-2", "default/default"),

@@ -29,7 +29,7 @@ def test_a_message_and_an_event_are_one(cli):
             until_figure(daemon, 0, "lag_messages")
             status, part = health(daemon)
             expect((status, part["status"], part["reason"]), (200, "ok", "1 of 1 running"))
-            line = said(daemon, "duplicate job blocked")[0]
+            line = next(line for line in said(daemon, "duplicate job blocked") if line["decision"] == "replay")
             expect((line["consumer"], line["cause"], line["original"], line["job_id"]), ("orders", "producer", queue.name, "A-2"))
 
             # The broker is unavailable, and available again; unacknowledged messages are delivered again.

@@ -141,9 +141,9 @@ def get(to, path, **headers):
     return request(to, "GET", path, headers)
 
 
-def metrics(daemon):
+def metrics(daemon, **headers):
     """Name and labels, as they are written, to value; of /metrics in the plain format."""
-    lines = get(daemon.admin, "/metrics").body.decode().splitlines()
+    lines = get(daemon.admin, "/metrics", **headers).body.decode().splitlines()
     return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if line and not line.startswith("#")}
 
 

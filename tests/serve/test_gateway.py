@@ -386,7 +386,7 @@ def test_duplicates_are_logged(cli):
         post(daemon.gateway, "1")
         line = json.loads(daemon.wait_for(lambda text: text if "duplicate" in text else None))
         expect((line["event_id"], line["event_type"], line["event_source"]), ("1", "order.paid", "/shop"))
-        for name in ("idempotency_key", "job_id", "queue", "original_job_id", "ttl_remaining", "first_seen"):
+        for name in ("idempotency_key", "job_id", "queue", "original_token", "ttl_remaining", "first_seen"):
             assert line[name], name
 
 

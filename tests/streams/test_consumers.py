@@ -1,7 +1,7 @@
 """consumers: in the configuration of `hapax serve`, from Redis Streams."""
 
 from consumers import config, figure, health, row, said, until_figure
-from daemon import post, serve, upstream
+from daemon import metrics, post, serve, upstream
 from harness import expect, expect_in, until
 from streams import Service, Stream, event
 
@@ -25,9 +25,20 @@ def test_a_message_and_an_event_are_one(cli):
             until_figure(daemon, 0, "lag_messages")
             status, part = health(daemon)
             expect((status, part["status"], part["reason"]), (200, "ok", "1 of 1 running"))
-            line = said(daemon, "duplicate job blocked")[0]
+            line = next(line for line in said(daemon, "duplicate job blocked") if line["decision"] == "replay")
             expect((line["consumer"], line["cause"], line["job_id"]), ("orders", "producer", "A-2"))
             expect((line["place"], line["original"]), (f"{stream.name}/{ids[2]}", f"{stream.name}/{ids[1]}"))
+            # The common figures have its messages, too (A9, B11), and the time of its handler (D11).
+            figures = metrics(daemon)
+            outcomes = 'hapax_events_total{event_type="order.paid",group="default",outcome="%s"}'
+            expect([figures[outcomes % name] for name in ("processed", "duplicate", "failed")], [3, 3, 0])
+            expect(figures['duplicate_events_skipped_total{event_type="order.paid"}'], 3)
+            expect(figures['hapax_decisions_total{tenant="default",group="default",door="consumer",decision="replay"}'], 2)
+            # Once more for each time that it was in progress.
+            assert figures['idempotency_check_duration_seconds_count{door="consumer"}'] >= 4, figures
+            assert figures['idempotency_cache_operations_total{operation="check"}'] >= 6, figures
+            expect(figures['idempotency_cache_operations_total{operation="mark"}'], 3)
+            expect(figures['hapax_consumer_handler_duration_seconds_count{consumer="orders"}'], 2)
 
             # The server throws us out: it is told, and goes on.
             stream.kill_others()

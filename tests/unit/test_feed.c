@@ -123,13 +123,11 @@ static void causes(void **state)
 	assert_string_equal(hx_feed_cause(&note), "other_payload");
 	note.decision = HAPAX_DECISION_PARKED;
 	assert_string_equal(hx_feed_cause(&note), "parked");
-	assert_string_equal(hx_feed_door(&note), "gateway");
 	/* A consumer knows more. */
 	note.decision = HAPAX_DECISION_REPLAY;
-	note.flags |= HX_FEED_MESSAGE;
+	note.door = HX_DOOR_CONSUMER;
 	note.cause = HAPAX_CAUSE_PRODUCER;
 	assert_string_equal(hx_feed_cause(&note), "producer");
-	assert_string_equal(hx_feed_door(&note), "consumer");
 	note.decision = HAPAX_DECISION_ACQUIRED;
 	assert_false(hx_feed_is_duplicate(&note));
 	note.decision = HAPAX_DECISION_FENCED;

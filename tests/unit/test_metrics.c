@@ -97,7 +97,7 @@ static void what_writers_count_is_added_up(void **state)
 			hx_metrics_type(cells, HX_BYTES_LIT("order.paid")), 0, 1);
 		hx_metrics_add(
 			cells, HX_METRIC_REQUESTS, 0, hx_metrics_request(HX_DOOR_ADMIN, 404), 1);
-		hx_metrics_check_error(cells, HX_DOOR_PROXY, HAPAX_ERR_UNAVAILABLE);
+		hx_metrics_check_errors(cells, HX_DOOR_PROXY, HAPAX_ERR_UNAVAILABLE, 1);
 	}
 	/* Up on one writer, down on another: the sum is right. */
 	hx_metrics_add(hx_metrics_cells(metrics, 2), HX_METRIC_CONNECTIONS, 0, HX_DOOR_GATEWAY, -5);

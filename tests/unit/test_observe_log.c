@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/stream.h"
 #include "base/thread.h"
+#include "observe/decision.h"
 #include "observe/logger/logger_format.h"
 #include "observe/logger/logger_line.h"
 #include "observe/logger/logger_rate.h"
@@ -131,36 +132,46 @@ static void both_forms_to_the_byte(void **state)
 static void promised_lines(void **state)
 {
 	static struct pipe_log pipe;
-	struct hx_logger_duplicate duplicate = {
+	struct hx_decision decision = {
+		.door = HX_DOOR_GATEWAY,
+		.route = "orders",
 		.tenant = HX_BYTES_LIT("acme"),
 		.group = HX_BYTES_LIT("payments"),
 		.key = HX_BYTES_LIT("payment_hash_abc123"),
-		.event_id = HX_BYTES_LIT("job_456"),
-		.event_type = HX_BYTES_LIT("payment.made"),
-		.event_source = HX_BYTES_LIT("/shop"),
-		.route = "orders",
-		.original_token = 123,
+		.event =
+			{.id = HX_BYTES_LIT("job_456"),
+			 .type = HX_BYTES_LIT("payment.made"),
+			 .source = HX_BYTES_LIT("/shop")},
+		.decision = HAPAX_DECISION_REPLAY,
+		.original = {.id = HX_BYTES_LIT("job_123")},
+		.token = 7,
 		.first_seen_ms = NOW_MS - 2760000,
-		.ttl_left_ms = 83640000};
+		.expires_ms = NOW_MS + 83640000};
 
 	(void)state;
 	pipe_open(&pipe, (struct hx_logger_options){.level = HX_LOGGER_INFO});
-	hx_logger_duplicate(pipe.log, &duplicate);
+	assert_true(hx_logger_duplicate(pipe.log, &decision, NOW_MS));
 	assert_string_equal(
 		pipe_read(&pipe),
 		"{\"level\":\"info\",\"ts\":\"2024-01-15T10:30:00.000Z\","
 		"\"msg\":\"duplicate job blocked\",\"idempotency_key\":\"payment_hash_abc123\","
-		"\"job_id\":\"job_456\",\"queue\":\"acme/payments\",\"original_job_id\":\"123\","
-		"\"ttl_remaining\":\"23h14m\",\"event_id\":\"job_456\","
-		"\"event_type\":\"payment.made\",\"event_source\":\"/shop\","
-		"\"first_seen\":\"2024-01-15T09:44:00.000Z\",\"route\":\"orders\"}\n");
-	duplicate = (struct hx_logger_duplicate){
-		.tenant = HX_BYTES_LIT("t"), .group = HX_BYTES_LIT("g"), .ttl_left_ms = INT64_MAX};
-	hx_logger_duplicate(pipe.log, &duplicate);
+		"\"job_id\":\"job_456\",\"queue\":\"acme/payments\",\"door\":\"gateway\","
+		"\"event_id\":\"job_456\",\"event_type\":\"payment.made\","
+		"\"event_source\":\"/shop\",\"route\":\"orders\",\"decision\":\"replay\","
+		"\"original_job_id\":\"job_123\",\"original_token\":7,"
+		"\"ttl_remaining\":\"23h14m\",\"first_seen\":\"2024-01-15T09:44:00.000Z\"}\n");
+	decision = (struct hx_decision){
+		.door = HX_DOOR_RESP,
+		.tenant = HX_BYTES_LIT("t"),
+		.group = HX_BYTES_LIT("g"),
+		.decision = HAPAX_DECISION_IN_PROGRESS,
+		.expires_ms = HAPAX_TIME_NEVER};
+	assert_true(hx_logger_duplicate(pipe.log, &decision, NOW_MS));
 	assert_string_equal(
 		pipe_read(&pipe),
 		"{\"level\":\"info\",\"ts\":\"2024-01-15T10:30:00.000Z\","
-		"\"msg\":\"duplicate job blocked\",\"queue\":\"t/g\",\"ttl_remaining\":\"forever\"}\n");
+		"\"msg\":\"duplicate job blocked\",\"queue\":\"t/g\",\"door\":\"resp\","
+		"\"decision\":\"in_progress\",\"ttl_remaining\":\"forever\"}\n");
 	hx_logger_duplicate_rate(pipe.log, HX_BYTES_LIT("t"), HX_BYTES_LIT("webhooks"), 45.2, 20);
 	assert_string_equal(
 		pipe_read(&pipe),

@@ -143,6 +143,8 @@ static const char *name_of(enum hapax_consumer_fact fact)
 	case HAPAX_FACT_SOURCE_FAILED: return "source_failed";
 	case HAPAX_FACT_UNPROTECTED: return "unprotected";
 	case HAPAX_FACT_WARM_UP: return "warm_up";
+	case HAPAX_FACT_DECIDED: return "decided";
+	case HAPAX_FACT_ENDED: return "ended";
 	}
 	return "unknown";
 }
@@ -248,6 +250,8 @@ static void say(const struct consume_out *out, const struct hapax_consumer_event
 	case HAPAX_FACT_UNPROTECTED:
 		hx_report(command, "note: %.*s: ran without a key: %s", size, place, event->why);
 		return;
+	case HAPAX_FACT_DECIDED:
+	case HAPAX_FACT_ENDED: return;
 	}
 }
 
@@ -255,6 +259,9 @@ static void out_told(const struct hapax_consumer_event *event, void *context)
 {
 	struct consume_out *out = context;
 
+	/* Every message has these; the figures at the end count them. */
+	if (event->fact == HAPAX_FACT_DECIDED || event->fact == HAPAX_FACT_ENDED)
+		return;
 	hx_mutex_lock(&out->mutex);
 	if (out->inv->settings.format == HX_FORMAT_JSON)
 		write_event(&out->inv->out, event);

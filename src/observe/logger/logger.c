@@ -279,21 +279,28 @@ static void make_line(
 	enqueue(log, text, hx_logger_line_format(&line, text));
 }
 
-void hx_logger(
+bool hx_logger(
 	struct hx_logger *log, enum hx_logger_level level, const char *msg,
 	const struct hx_logger_field *fields, size_t field_count)
 {
 	uint64_t suppressed = 0;
 
 	if (!hx_logger_takes(log, level))
-		return;
+		return true;
 	if (!hx_logger_rate_take(
 		    &log->rate, msg, atomic_load_explicit(&log->limit, memory_order_relaxed),
 		    log->clock->boot_ms(log->clock->context), &suppressed)) {
 		atomic_fetch_add_explicit(&log->suppressed, 1, memory_order_relaxed);
-		return;
+		return false;
 	}
 	make_line(log, level, msg, fields, field_count, suppressed);
+	return true;
+}
+
+void hx_logger_suppress(struct hx_logger *log, const char *msg, uint64_t count)
+{
+	hx_logger_rate_skip(&log->rate, msg, count);
+	atomic_fetch_add_explicit(&log->suppressed, count, memory_order_relaxed);
 }
 
 void hx_logger_always(

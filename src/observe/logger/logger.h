@@ -142,9 +142,9 @@ bool hx_logger_takes(const struct hx_logger *log, enum hx_logger_level level);
 
 /*
  * Log a line; log may be NULL, which does nothing. Never blocks for longer than another line is
- * copied.
+ * copied. False: it was suppressed by the rate.
  */
-void hx_logger(
+bool hx_logger(
 	struct hx_logger *log, enum hx_logger_level level, const char *msg,
 	const struct hx_logger_field *fields, size_t field_count);
 
@@ -152,6 +152,9 @@ void hx_logger(
 void hx_logger_always(
 	struct hx_logger *log, enum hx_logger_level level, const char *msg,
 	const struct hx_logger_field *fields, size_t field_count);
+
+/* Count lines of msg that the caller left out, because one of them was just suppressed. */
+void hx_logger_suppress(struct hx_logger *log, const char *msg, uint64_t count);
 
 /* Report suppressed lines that are not reported yet. Call it about every second. */
 void hx_logger_tick(struct hx_logger *log);

@@ -4,12 +4,14 @@
  */
 #include "observe/logger/logger_line.h"
 
-#include <inttypes.h>
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "base/limits.h"
+#include "base/time.h"
+#include "observe/decision.h"
 
 /* "acme/payments", in out. */
 static struct hapax_bytes scope_text(
@@ -31,56 +33,134 @@ static const char *unless_empty(const char *name, struct hapax_bytes value)
 	return value.size == 0 ? NULL : name;
 }
 
-void hx_logger_duplicate(struct hx_logger *log, const struct hx_logger_duplicate *duplicate)
+static const char *unless_null(const char *name, const char *value)
 {
+	return value == NULL ? NULL : name;
+}
+
+static const char duplicate_msg[] = "duplicate job blocked";
+
+/* The fields that lines about a decision share. */
+enum { COMMON_MAX = 10 };
+
+struct common {
+	struct hx_logger_field fields[COMMON_MAX];
 	char queue[2 * HX_SCOPE_PART_SIZE_MAX + 2];
-	char token[24];
+};
+
+static void set_common(struct common *common, const struct hx_decision *decision)
+{
+	const struct hapax_cause *event = &decision->event;
+	const char *route = decision->route;
+	const char *consumer = decision->consumer;
+	const struct hx_logger_field fields[COMMON_MAX] = {
+		HX_LOGGER_KEY(unless_empty("idempotency_key", decision->key), decision->key),
+		HX_LOGGER_BYTES(unless_empty("job_id", event->id), event->id),
+		HX_LOGGER_BYTES(
+			"queue", scope_text(decision->tenant, decision->group, common->queue)),
+		HX_LOGGER_TEXT("door", hx_door_name(decision->door)),
+		HX_LOGGER_BYTES(unless_empty("event_id", event->id), event->id),
+		HX_LOGGER_BYTES(unless_empty("event_type", event->type), event->type),
+		HX_LOGGER_BYTES(unless_empty("event_source", event->source), event->source),
+		HX_LOGGER_TEXT(unless_null("route", route), route == NULL ? "" : route),
+		HX_LOGGER_TEXT(unless_null("consumer", consumer), consumer == NULL ? "" : consumer),
+		HX_LOGGER_BYTES(unless_empty("place", decision->place), decision->place),
+	};
+
+	memcpy(common->fields, fields, sizeof(fields));
+}
+
+/* Log the common fields and count others, at most 10. */
+static bool log_with(
+	struct hx_logger *log, enum hx_logger_level level, const char *msg,
+	const struct hx_decision *decision, const struct hx_logger_field *others, size_t count)
+{
+	struct common common;
+	struct hx_logger_field fields[COMMON_MAX + 10];
+
+	assert(count <= HX_COUNT(fields) - COMMON_MAX);
+	set_common(&common, decision);
+	memcpy(fields, common.fields, sizeof(common.fields));
+	memcpy(fields + COMMON_MAX, others, count * sizeof(*others));
+	return hx_logger(log, level, msg, fields, COMMON_MAX + count);
+}
+
+bool hx_logger_duplicate(struct hx_logger *log, const struct hx_decision *decision, int64_t now_ms)
+{
+	const struct hapax_cause *original = &decision->original;
+	bool is_replay = decision->decision == HAPAX_DECISION_REPLAY;
+	bool is_forever = decision->expires_ms == HAPAX_TIME_NEVER;
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT("decision", hapax_decision_name(decision->decision)),
+		HX_LOGGER_BYTES(unless_empty("original_job_id", original->id), original->id),
+		HX_LOGGER_UNSIGNED(decision->token == 0 ? NULL : "original_token", decision->token),
+		HX_LOGGER_DURATION(
+			decision->expires_ms == 0 ? NULL : "ttl_remaining",
+			is_forever ? INT64_MAX : decision->expires_ms - now_ms),
+		HX_LOGGER_TIME(
+			decision->first_seen_ms == 0 ? NULL : "first_seen",
+			decision->first_seen_ms),
+		HX_LOGGER_TEXT(
+			is_replay ? unless_null("cause", decision->consumer) : NULL,
+			hapax_duplicate_cause_name(decision->cause)),
+		HX_LOGGER_BYTES(
+			unless_empty("original", decision->original_place),
+			decision->original_place),
+		HX_LOGGER_BYTES(unless_empty("trace_id", decision->trace_id), decision->trace_id),
+		HX_LOGGER_BYTES(unless_empty("span_id", decision->span_id), decision->span_id),
+	};
 
 	if (!hx_logger_takes(log, HX_LOGGER_INFO))
-		return;
-	(void)snprintf(token, sizeof(token), "%" PRIu64, duplicate->original_token);
-	{
-		const struct hx_logger_field fields[] = {
-			HX_LOGGER_KEY(
-				unless_empty("idempotency_key", duplicate->key), duplicate->key),
-			HX_LOGGER_BYTES(
-				unless_empty("job_id", duplicate->event_id), duplicate->event_id),
-			HX_LOGGER_BYTES(
-				"queue", scope_text(duplicate->tenant, duplicate->group, queue)),
-			HX_LOGGER_TEXT(
-				duplicate->original_token == 0 ? NULL : "original_job_id", token),
-			HX_LOGGER_DURATION("ttl_remaining", duplicate->ttl_left_ms),
-			HX_LOGGER_BYTES(
-				unless_empty("event_id", duplicate->event_id), duplicate->event_id),
-			HX_LOGGER_BYTES(
-				unless_empty("event_type", duplicate->event_type),
-				duplicate->event_type),
-			HX_LOGGER_BYTES(
-				unless_empty("event_source", duplicate->event_source),
-				duplicate->event_source),
-			HX_LOGGER_TIME(
-				duplicate->first_seen_ms == 0 ? NULL : "first_seen",
-				duplicate->first_seen_ms),
-			HX_LOGGER_TEXT(
-				duplicate->route == NULL ? NULL : "route",
-				duplicate->route == NULL ? "" : duplicate->route),
-			HX_LOGGER_TEXT(
-				duplicate->consumer == NULL ? NULL : "consumer",
-				duplicate->consumer == NULL ? "" : duplicate->consumer),
-			HX_LOGGER_TEXT(
-				duplicate->cause == NULL ? NULL : "cause",
-				duplicate->cause == NULL ? "" : duplicate->cause),
-			HX_LOGGER_BYTES(unless_empty("place", duplicate->place), duplicate->place),
-			HX_LOGGER_BYTES(
-				unless_empty("original", duplicate->original), duplicate->original),
-			HX_LOGGER_BYTES(
-				unless_empty("trace_id", duplicate->trace_id), duplicate->trace_id),
-			HX_LOGGER_BYTES(
-				unless_empty("span_id", duplicate->span_id), duplicate->span_id),
-		};
+		return true;
+	return log_with(log, HX_LOGGER_INFO, duplicate_msg, decision, fields, HX_COUNT(fields));
+}
 
-		hx_logger(log, HX_LOGGER_INFO, "duplicate job blocked", fields, HX_COUNT(fields));
-	}
+void hx_logger_duplicates_suppressed(struct hx_logger *log, uint64_t count)
+{
+	hx_logger_suppress(log, duplicate_msg, count);
+}
+
+void hx_logger_received(struct hx_logger *log, const struct hx_decision *decision)
+{
+	bool is_unprotected = (decision->flags & HX_DECISION_UNPROTECTED) != 0;
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT(
+			"decision",
+			is_unprotected ? "unprotected" : hapax_decision_name(decision->decision)),
+		HX_LOGGER_UNSIGNED(decision->attempt == 0 ? NULL : "attempt", decision->attempt),
+		HX_LOGGER_UNSIGNED(decision->token == 0 ? NULL : "token", decision->token),
+		HX_LOGGER_BYTES(unless_empty("trace_id", decision->trace_id), decision->trace_id),
+		HX_LOGGER_BYTES(unless_empty("span_id", decision->span_id), decision->span_id),
+	};
+
+	if (hx_logger_takes(log, HX_LOGGER_DEBUG))
+		(void)log_with(
+			log, HX_LOGGER_DEBUG, "job received", decision, fields, HX_COUNT(fields));
+}
+
+void hx_logger_ended(
+	struct hx_logger *log, const struct hx_decision *decision,
+	const struct hx_decision_end *end)
+{
+	bool is_done = end->status == HAPAX_OK && end->outcome == HAPAX_RUN_OK;
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT(
+			"outcome",
+			end->status == HAPAX_OK ? hapax_run_outcome_name(end->outcome)
+						: "unstored"),
+		HX_LOGGER_UNSIGNED(decision->attempt == 0 ? NULL : "attempt", decision->attempt),
+		HX_LOGGER_UNSIGNED(decision->token == 0 ? NULL : "token", decision->token),
+		HX_LOGGER_DURATION(end->took_ns < 0 ? NULL : "took", end->took_ns / HX_NS_PER_MS),
+		HX_LOGGER_UNSIGNED(end->code == 0 ? NULL : "code", end->code),
+		HX_LOGGER_BYTES(is_done ? NULL : unless_empty("error", end->why), end->why),
+		HX_LOGGER_TEXT(
+			end->status == HAPAX_OK ? NULL : "status", hapax_status_name(end->status)),
+	};
+
+	if (hx_logger_takes(log, HX_LOGGER_DEBUG))
+		(void)log_with(
+			log, HX_LOGGER_DEBUG, is_done ? "job succeeded" : "job failed", decision,
+			fields, HX_COUNT(fields));
 }
 
 void hx_logger_duplicate_rate(

@@ -13,34 +13,28 @@
 
 #include "observe/logger/logger.h"
 
-/* A delivery that was not run again. Empty and 0: unknown. */
-struct hx_logger_duplicate {
-	struct hapax_bytes tenant;
-	struct hapax_bytes group;
-	struct hapax_bytes key;
-	struct hapax_bytes event_id;
-	struct hapax_bytes event_type;
-	struct hapax_bytes event_source;
-	const char *route;
-	struct hapax_bytes trace_id; /* digits */
-	struct hapax_bytes span_id;
-	uint64_t original_token; /* of the run whose result is stored */
-	int64_t first_seen_ms;
-	int64_t ttl_left_ms; /* INT64_MAX: forever */
-	/* For a message: its consumer, cause, place, and the original. NULL: none */
-	const char *consumer;
-	const char *cause;
-	struct hapax_bytes place;
-	struct hapax_bytes original;
-};
+struct hx_decision;
+struct hx_decision_end;
 
 /*
- * "duplicate job blocked" (E12, A10), info: idempotency_key, job_id (the event's id), queue
- * (the scope), original_job_id (the token), ttl_remaining, event_id, event_type,
- * event_source, first_seen, route, trace_id, span_id; for a message also consumer, cause, place,
- * original.
+ * "duplicate job blocked" (E12, A10), info: idempotency_key, job_id (the event's id), queue (the
+ * scope), original_job_id and original_token of the original, ttl_remaining, event_id, event_type,
+ * event_source, first_seen, door, decision, route, trace_id, span_id; for a message also consumer,
+ * cause, place, original. False: suppressed by the rate.
  */
-void hx_logger_duplicate(struct hx_logger *log, const struct hx_logger_duplicate *duplicate);
+bool hx_logger_duplicate(struct hx_logger *log, const struct hx_decision *decision, int64_t now_ms);
+
+/* Duplicates that were left out, because one was just suppressed. */
+void hx_logger_duplicates_suppressed(struct hx_logger *log, uint64_t count);
+
+/*
+ * "job received", debug, when a run begins or a delivery is refused; "job succeeded" and "job
+ * failed", debug, when a run ends: outcome, took, code, error.
+ */
+void hx_logger_received(struct hx_logger *log, const struct hx_decision *decision);
+void hx_logger_ended(
+	struct hx_logger *log, const struct hx_decision *decision,
+	const struct hx_decision_end *end);
 
 /* "high duplicate rate detected" (E12), warn: queue, hit_rate and threshold (%), suggestion. */
 void hx_logger_duplicate_rate(

@@ -48,6 +48,13 @@ bool hx_logger_rate_take(
 	return is_taken;
 }
 
+void hx_logger_rate_skip(struct hx_logger_rate *rate, const char *msg, uint64_t count)
+{
+	hx_lock_acquire(&rate->lock);
+	find(rate, msg)->suppressed += count;
+	hx_lock_release(&rate->lock);
+}
+
 bool hx_logger_rate_next(
 	struct hx_logger_rate *rate, int64_t now_ms, const char **ret_msg, uint64_t *ret_suppressed)
 {

@@ -40,6 +40,9 @@ bool hx_logger_rate_take(
 	struct hx_logger_rate *rate, const char *msg, uint64_t limit, int64_t now_ms,
 	uint64_t *ret_suppressed);
 
+/* Count lines of msg that were left out without asking. */
+void hx_logger_rate_skip(struct hx_logger_rate *rate, const char *msg, uint64_t count);
+
 /* A msg whose second has passed and that has lines to report; false: there is none. */
 bool hx_logger_rate_next(
 	struct hx_logger_rate *rate, int64_t now_ms, const char **ret_msg,

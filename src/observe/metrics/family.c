@@ -13,7 +13,11 @@
 #define HOUR   (60 * MINUTE)
 #define DAY    (24 * HOUR)
 
-static const char *const doors[HX_DOOR_COUNT] = {"gateway", "admin", "resp", "proxy"};
+static const char *const doors[HX_DECIDER_COUNT] = {
+	"gateway", "admin", "resp", "proxy", "consumer"};
+
+static const char *const event_outcomes[HX_EVENT_OUTCOME_COUNT] = {
+	"processed", "duplicate", "failed"};
 
 /* In the order of enum hapax_decision; later ones are not a door's. */
 static const char *const decisions[] = {
@@ -58,6 +62,12 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
 		 .fixed =
 			 {{"door", doors, HX_COUNT(doors)},
 			  {"decision", decisions, HX_COUNT(decisions)}}},
+	[HX_METRIC_EVENTS] =
+		{.name = "hapax_events",
+		 .kind = HX_PROMTEXT_COUNTER,
+		 .help = "Deliveries, by event type, group and outcome.",
+		 .numbering = HX_NUMBERED_EVENT,
+		 .fixed = {{"outcome", event_outcomes, HX_COUNT(event_outcomes)}}},
 	[HX_METRIC_DUPLICATES] =
 		{.name = "hapax_duplicates",
 		 .kind = HX_PROMTEXT_COUNTER,
@@ -127,6 +137,14 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
 		 .numbering = HX_NUMBERED_ROUTE,
 		 .bounds_ns = request_bounds,
 		 .bound_count = HX_COUNT(request_bounds)},
+	[HX_METRIC_HANDLER_DURATION] =
+		{.name = "hapax_consumer_handler_duration_seconds",
+		 .unit = "seconds",
+		 .kind = HX_PROMTEXT_HISTOGRAM,
+		 .help = "Time that the handler of a consumer took.",
+		 .numbering = HX_NUMBERED_CONSUMER,
+		 .bounds_ns = request_bounds,
+		 .bound_count = HX_COUNT(request_bounds)},
 	[HX_METRIC_UPSTREAM_FAILURES] =
 		{.name = "hapax_handler_failures",
 		 .kind = HX_PROMTEXT_COUNTER,
@@ -142,20 +160,20 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
 		{.name = "hapax_http_requests",
 		 .kind = HX_PROMTEXT_COUNTER,
 		 .help = "Requests answered.",
-		 .fixed = {{"door", doors, HX_COUNT(doors)}, {"code", NULL, HX_CODE_COUNT}}},
+		 .fixed = {{"door", doors, HX_DOOR_COUNT}, {"code", NULL, HX_CODE_COUNT}}},
 	[HX_METRIC_REQUEST_DURATION] =
 		{.name = "hapax_http_request_duration_seconds",
 		 .unit = "seconds",
 		 .kind = HX_PROMTEXT_HISTOGRAM,
 		 .help = "Time from the complete request to its response.",
-		 .fixed = {{"door", doors, HX_COUNT(doors)}},
+		 .fixed = {{"door", doors, HX_DOOR_COUNT}},
 		 .bounds_ns = request_bounds,
 		 .bound_count = HX_COUNT(request_bounds)},
 	[HX_METRIC_CONNECTIONS] =
 		{.name = "hapax_connections",
 		 .kind = HX_PROMTEXT_GAUGE,
 		 .help = "Open connections.",
-		 .fixed = {{"door", doors, HX_COUNT(doors)}}},
+		 .fixed = {{"door", doors, HX_DOOR_COUNT}}},
 	[HX_METRIC_REFUSED] =
 		{.name = "hapax_refused",
 		 .kind = HX_PROMTEXT_COUNTER,
@@ -165,8 +183,13 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
 		{.name = "hapax_http_requests_in_progress",
 		 .kind = HX_PROMTEXT_GAUGE,
 		 .help = "Requests in progress.",
-		 .fixed = {{"door", doors, HX_COUNT(doors)}}},
+		 .fixed = {{"door", doors, HX_DOOR_COUNT}}},
 };
+
+const char *hx_door_name(enum hx_door door)
+{
+	return doors[door];
+}
 
 size_t hx_family_fixed_count(const struct hx_family *family)
 {

@@ -20,7 +20,9 @@ enum hx_numbering {
 	HX_NUMBERED_NOT,
 	HX_NUMBERED_SCOPE, /* tenant and group */
 	HX_NUMBERED_TYPE,  /* event_type */
+	HX_NUMBERED_EVENT, /* event_type and group */
 	HX_NUMBERED_ROUTE,
+	HX_NUMBERED_CONSUMER,
 	HX_NUMBERING_COUNT,
 };
 

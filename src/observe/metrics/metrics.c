@@ -61,6 +61,8 @@ static enum hapax_status init(struct hx_metrics *metrics, const struct hx_metric
 	};
 	enum hapax_status status = HAPAX_OK;
 
+	limits[HX_NUMBERED_EVENT] = limits[HX_NUMBERED_TYPE];
+	limits[HX_NUMBERED_CONSUMER] = limits[HX_NUMBERED_ROUTE];
 	metrics->has_aliases = !options->no_aliases;
 	metrics->writer_count = options->writers == 0 ? 1 : options->writers;
 	metrics->writers = hx_alloc_zero(metrics->writer_count, sizeof(struct hx_cells));
@@ -129,9 +131,20 @@ uint32_t hx_metrics_type(struct hx_cells *cells, struct hapax_bytes type)
 	return number_of(cells, HX_NUMBERED_TYPE, type, HX_BYTES_LIT(""));
 }
 
+uint32_t hx_metrics_event(struct hx_cells *cells, struct hapax_bytes type, struct hapax_bytes group)
+{
+	return number_of(cells, HX_NUMBERED_EVENT, type, group);
+}
+
 uint32_t hx_metrics_route(struct hx_cells *cells, const char *name)
 {
 	return number_of(cells, HX_NUMBERED_ROUTE, hapax_bytes_from_text(name), HX_BYTES_LIT(""));
+}
+
+uint32_t hx_metrics_consumer(struct hx_cells *cells, const char *name)
+{
+	return number_of(
+		cells, HX_NUMBERED_CONSUMER, hapax_bytes_from_text(name), HX_BYTES_LIT(""));
 }
 
 unsigned hx_metrics_code(unsigned status)
@@ -227,11 +240,12 @@ static enum hx_check_error check_error_of(enum hapax_status status)
 	return HX_CHECK_ERROR_OTHER;
 }
 
-void hx_metrics_check_error(struct hx_cells *cells, enum hx_door door, enum hapax_status status)
+void hx_metrics_check_errors(
+	struct hx_cells *cells, enum hx_door door, enum hapax_status status, int64_t count)
 {
 	hx_metrics_add(
 		cells, HX_METRIC_CHECK_ERRORS, 0,
-		(unsigned)door * HX_CHECK_ERROR_COUNT + check_error_of(status), 1);
+		(unsigned)door * HX_CHECK_ERROR_COUNT + check_error_of(status), count);
 }
 
 void hx_metrics_operations(

@@ -48,6 +48,21 @@ enum hx_door {
 	HX_DOOR_RESP,
 	HX_DOOR_PROXY,
 	HX_DOOR_COUNT,
+
+	/* A consumer of the daemon decides like a door, but has no clients. */
+	HX_DOOR_CONSUMER = HX_DOOR_COUNT,
+	HX_DECIDER_COUNT,
+};
+
+/* "gateway", ...; "consumer". */
+const char *hx_door_name(enum hx_door door);
+
+/* Label outcome of HX_METRIC_EVENTS. */
+enum hx_event_outcome {
+	HX_EVENT_PROCESSED, /* its run ended well, and this is stored */
+	HX_EVENT_DUPLICATE, /* it was done, or in progress */
+	HX_EVENT_FAILED,    /* its run failed, or its key is parked or has another payload */
+	HX_EVENT_OUTCOME_COUNT,
 };
 
 /* Label reason of HX_METRIC_CHECK_ERRORS: the store's error. */
@@ -92,9 +107,10 @@ enum hx_refused {
  */
 enum hx_metric {
 	HX_METRIC_DECISIONS,      /* counter by scope; see hx_metrics_decision() */
+	HX_METRIC_EVENTS,         /* counter by hx_metrics_event() of enum hx_event_outcome (B11) */
 	HX_METRIC_DUPLICATES,     /* counter by event type: skipped (A9) */
-	HX_METRIC_CHECK_DURATION, /* histogram of enum hx_door: from request to answer */
-	HX_METRIC_CHECK_ERRORS,   /* counter, by hx_metrics_check_error() */
+	HX_METRIC_CHECK_DURATION, /* histogram of the door: from request to answer */
+	HX_METRIC_CHECK_ERRORS,   /* counter, by hx_metrics_check_errors() */
 	HX_METRIC_UNPROTECTED,    /* counter by scope of enum hx_unprotected */
 	HX_METRIC_UNVERIFIED,     /* counter by scope: nothing to compare the payload with */
 	HX_METRIC_RUNS,           /* counter by scope of enum hapax_run_outcome, HX_RUN_UNSTORED */
@@ -102,6 +118,7 @@ enum hx_metric {
 	HX_METRIC_KEY_DURATION,   /* histogram: time to make a key */
 	HX_METRIC_KEY_TTL,        /* histogram: of claimed keys */
 	HX_METRIC_UPSTREAM_DURATION, /* histogram by route: until the reply is complete */
+	HX_METRIC_HANDLER_DURATION,  /* histogram by consumer: time of its handler (D11) */
 	HX_METRIC_UPSTREAM_FAILURES, /* counter by route of hx_metrics_code() */
 	HX_METRIC_INVALID_EVENTS,    /* counter of enum hx_door: refused before any claim */
 	HX_METRIC_REQUESTS,          /* counter of hx_metrics_request(): door and code */
@@ -136,7 +153,10 @@ struct hx_cells *hx_metrics_cells(struct hx_metrics *metrics, size_t writer);
 uint32_t hx_metrics_scope(
 	struct hx_cells *cells, struct hapax_bytes tenant, struct hapax_bytes group);
 uint32_t hx_metrics_type(struct hx_cells *cells, struct hapax_bytes type);
+uint32_t hx_metrics_event(
+	struct hx_cells *cells, struct hapax_bytes type, struct hapax_bytes group);
 uint32_t hx_metrics_route(struct hx_cells *cells, const char *name);
+uint32_t hx_metrics_consumer(struct hx_cells *cells, const char *name);
 
 /* The index of an upstream's status code; status 0: no reply. */
 unsigned hx_metrics_code(unsigned status);
@@ -158,8 +178,9 @@ void hx_metrics_decisions(
 	struct hx_cells *cells, enum hx_door door, uint32_t scope, enum hapax_decision decision,
 	int64_t count);
 
-/* A door asked whether to run, and got this status, which is not HAPAX_OK. */
-void hx_metrics_check_error(struct hx_cells *cells, enum hx_door door, enum hapax_status status);
+/* A door asked count times whether to run, and got this status, which is not HAPAX_OK. */
+void hx_metrics_check_errors(
+	struct hx_cells *cells, enum hx_door door, enum hapax_status status, int64_t count);
 
 /* The store answered an operation with status. */
 void hx_metrics_operation(

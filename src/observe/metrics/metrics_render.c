@@ -38,7 +38,10 @@ static void add_numbered(
 	uint32_t number)
 {
 	static const char *const names[HX_NUMBERING_COUNT][2] = {
-		{NULL, NULL}, {"tenant", "group"}, {"event_type", NULL}, {"route", NULL}};
+		[HX_NUMBERED_SCOPE] = {"tenant", "group"},     [HX_NUMBERED_TYPE] = {"event_type"},
+		[HX_NUMBERED_EVENT] = {"event_type", "group"}, [HX_NUMBERED_ROUTE] = {"route"},
+		[HX_NUMBERED_CONSUMER] = {"consumer"},
+	};
 	struct hapax_bytes first = HX_BYTES_LIT("other"), second = HX_BYTES_LIT("other");
 
 	if (numbering == HX_NUMBERED_NOT)

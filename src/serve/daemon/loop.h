@@ -32,6 +32,7 @@
 #include "net/http/http_client.h"
 #include "net/http/http_server.h"
 #include "net/reactor.h"
+#include "observe/decision.h"
 #include "observe/metrics/metrics.h"
 #include "serve/resp/resp_door.h"
 #include "wire/cloudevents/cloudevents.h"
@@ -75,6 +76,7 @@ struct hx_loop {
 	struct hx_http_server proxy;
 	struct hx_resp_door resp;
 	struct hx_cells *cells;
+	struct hx_observer observer; /* of its decisions */
 	struct hx_loop_config *config; /* in force; older ones in use follow */
 	struct hx_upstream *upstreams;
 

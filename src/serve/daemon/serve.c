@@ -450,7 +450,8 @@ static void find_descriptors(struct hx_serve *serve)
 
 static enum hapax_status open_loops(struct hx_serve *serve, struct hapax_error *err)
 {
-	struct hx_metrics_options options = {.writers = serve->loop_count + 1};
+	/* The loops, the API, the consumers. */
+	struct hx_metrics_options options = {.writers = serve->loop_count + 2};
 	enum hapax_status status;
 	size_t count = serve->loop_count;
 
@@ -463,8 +464,7 @@ static enum hapax_status open_loops(struct hx_serve *serve, struct hapax_error *
 	status = hx_duplicate_watch_new(serve->metrics, &serve->watch, err);
 	if (status != HAPAX_OK)
 		return status;
-	/* The loops, the API, the consumers. */
-	status = hx_feed_new(count + 2, &serve->feed, err);
+	status = hx_feed_new(options.writers, &serve->feed, err);
 	if (status != HAPAX_OK)
 		return status;
 	serve->cells = hx_metrics_cells(serve->metrics, count);

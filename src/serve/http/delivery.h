@@ -77,7 +77,6 @@ struct hx_delivery_claim {
 	bool is_waiting; /* for another run */
 	struct hapax_run_options options;
 	struct hapax_run *run; /* from RUN to END */
-	uint32_t scope_number; /* for metrics */
 	int64_t asked_ns;      /* hx_clock_mono_ns(): the store may answer within the turn */
 	struct hx_tracing tracing;
 	/* For logs: the type of the event; empty for the proxy. */
@@ -91,6 +90,7 @@ struct hx_delivery_call {
 	struct hx_http_call http;
 	struct hapax_buf head; /* of the request */
 	int64_t sent_ns;
+	int64_t took_ns;          /* until the response was complete; -1: not sent */
 	unsigned status;          /* of the response; 0: none */
 	struct hapax_buf headers; /* its fields, as "Name: value\r\n" */
 	size_t headers_kept; /* size of the stored ones; the rest is for the first client only */
@@ -173,6 +173,10 @@ void hx_delivery_finish_all(struct hx_task *task);
 
 /* Completes it at the end of the turn. */
 void hx_delivery_finish(struct hx_delivery *delivery);
+
+/* The store has decided, by RUN or by an END without a run; its own run has ended. */
+void hx_delivery_decided(struct hx_delivery *delivery, const struct hapax_answer *answer);
+void hx_delivery_ran(struct hx_delivery *delivery, const struct hapax_answer *answer);
 
 /* Answers the client; in a batch, notes the answer for the common reply. */
 void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer *answer);

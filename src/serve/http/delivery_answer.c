@@ -21,7 +21,6 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "observe/logger/logger.h"
-#include "observe/logger/logger_line.h"
 #include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
@@ -458,40 +457,12 @@ static void answer_skipped(struct hx_delivery *delivery)
 	send_draft(delivery, &draft);
 }
 
-static void log_duplicate(struct hx_delivery *delivery, const struct hapax_answer *answer)
-{
-	const struct hapax_clock *clock = hapax_clock_system();
-	const struct hx_delivery_identity *identity = &delivery->claim.identity;
-	struct hx_tracing_text trace;
-	struct hx_logger_duplicate duplicate = {
-		.tenant = identity->tenant,
-		.group = identity->group,
-		.key = identity->key,
-		.event_id = hapax_bytes_from_text(delivery->claim.id),
-		.event_type = hapax_bytes_from_text(delivery->claim.type),
-		.event_source = hapax_bytes_from_text(delivery->claim.source),
-		.route = delivery->claim.route_name,
-		.original_token = answer->original_token,
-		.first_seen_ms = answer->first_seen_ms,
-		.ttl_left_ms = answer->expires_ms == HAPAX_TIME_NEVER
-			? INT64_MAX
-			: answer->expires_ms - clock->wall_ms(clock->context),
-	};
-
-	hx_tracing_text(delivery, &trace);
-	duplicate.trace_id = hx_bytes(trace.trace_id, trace.trace_id_size);
-	duplicate.span_id = hx_bytes(trace.span_id, trace.span_id_size);
-	hx_logger_duplicate(delivery->loop->serve->log, &duplicate);
-}
-
 static void answer_replay(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	const struct hapax_result *result = &answer->result;
 	bool is_definitive = result->result_class == HAPAX_RESULT_DEFINITIVE;
 	struct draft draft = {.reply = {.status = (unsigned)result->status}};
 
-	if (hx_logger_takes(delivery->loop->serve->log, HX_LOGGER_INFO))
-		log_duplicate(delivery, answer);
 	if (is_one_of_many(delivery, is_definitive ? HX_CONCLUSION_REJECTED : HX_CONCLUSION_DONE))
 		return;
 	if (result->kind != HAPAX_RESULT_HTTP && is_definitive) {
@@ -559,6 +530,5 @@ void hx_delivery_answer(struct hx_delivery *delivery, const struct hapax_answer 
 	case HAPAX_OUTCOME_NOT_MET:
 	case HAPAX_OUTCOME_SKIPPED: break;
 	}
-	hx_metrics_check_error(delivery->loop->cells, delivery->door, answer->status);
 	answer_ending(delivery, ending_of(answer->status));
 }

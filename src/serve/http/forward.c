@@ -422,9 +422,9 @@ static void on_end(
 			end == HX_HTTP_CALL_UNSENT ? HAPAX_RUN_TRANSIENT : HAPAX_RUN_AMBIGUOUS;
 		delivery->call.failure = *err;
 	}
+	delivery->call.took_ns = hx_reactor_now_ns(&loop->reactor) - delivery->call.sent_ns;
 	hx_metrics_observe_ns(
-		loop->cells, HX_METRIC_UPSTREAM_DURATION, route, 0,
-		hx_reactor_now_ns(&loop->reactor) - delivery->call.sent_ns);
+		loop->cells, HX_METRIC_UPSTREAM_DURATION, route, 0, delivery->call.took_ns);
 	/* Not the upstream's fault. */
 	if (is_failure(delivery) && !delivery->call.is_revoked)
 		hx_metrics_add(

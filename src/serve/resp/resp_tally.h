@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resp_tally.h - counts a round of the Redis door, and reports it to watchers of the feed.
+ * resp_tally.h - counts a round of the Redis door, and reports its decisions.
  *
  * Threads: the loop's.
  */
@@ -11,6 +11,6 @@ struct hx_loop;
 struct hx_resp_batch;
 
 /* The batch is answered. */
-void hx_resp_tally(const struct hx_loop *loop, const struct hx_resp_batch *batch);
+void hx_resp_tally(struct hx_loop *loop, const struct hx_resp_batch *batch);
 
 #endif

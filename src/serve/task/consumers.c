@@ -15,9 +15,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "config/config.h"
-#include "observe/feed.h"
 #include "observe/logger/logger.h"
-#include "observe/logger/logger_line.h"
 #include "observe/metrics/metrics_consumers.h"
 #include "serve/task/background.h"
 #include "serve/daemon/daemon.h"
@@ -57,6 +55,7 @@ struct hx_consumer_task {
 struct work {
 	struct hx_consumer_task *task;
 	struct hapax_consumer *consumer;
+	struct hapax_run_options run;
 	const char *argv[4];
 };
 
@@ -95,31 +94,7 @@ static void take_note(struct hx_consumer_task *task, const struct hapax_consumer
 	hx_lock_release(&task->lock);
 }
 
-/* For watchers of the feed. */
-static void note_duplicate(struct hx_consumers *consumers, const struct hapax_consumer_event *event)
-{
-	const struct hapax_clock *clock = hapax_clock_system();
-	const struct hx_feed_note note = {
-		.at_ms = clock->wall_ms(clock->context),
-		.first_seen_ms = event->first_seen_ms,
-		.token = event->token,
-		.attempt = event->attempt,
-		.flags = HX_FEED_MESSAGE,
-		.decision = HAPAX_DECISION_REPLAY,
-		.cause = event->cause,
-		.tenant = event->tenant,
-		.group = event->group,
-		.key = event->key,
-		.type = event->type,
-		.source = event->source,
-	};
-
-	hx_lock_acquire(&consumers->feed_lock);
-	hx_feed_add(consumers->serve->feed, consumers->serve->loop_count + 1, &note);
-	hx_lock_release(&consumers->feed_lock);
-}
-
-/* The log line of a fact; DUPLICATE is logged separately. */
+/* The log line of a fact; decisions and ends of runs are reported separately. */
 struct line {
 	enum hx_logger_level level;
 	const char *msg;
@@ -144,33 +119,95 @@ static struct line line_of(enum hapax_consumer_fact fact)
 	return index < HX_COUNT(lines) && lines[index].msg != NULL ? lines[index] : other;
 }
 
-static void log_duplicate(struct hx_logger *log, const void *context)
+/* A decision, or the end of a run, to report while the daemon is there. */
+struct report {
+	const struct work *work;
+	const struct hapax_consumer_event *event;
+};
+
+static enum hapax_decision decision_of(const struct hapax_answer *answer)
 {
-	hx_logger_duplicate(log, context);
+	switch (answer->outcome) {
+	case HAPAX_OUTCOME_REPLAY: return HAPAX_DECISION_REPLAY;
+	case HAPAX_OUTCOME_IN_PROGRESS: return HAPAX_DECISION_IN_PROGRESS;
+	case HAPAX_OUTCOME_MISMATCH: return HAPAX_DECISION_MISMATCH;
+	case HAPAX_OUTCOME_PARKED: return HAPAX_DECISION_PARKED;
+	default: return HAPAX_DECISION_ACQUIRED;
+	}
 }
 
-static void tell_duplicate(struct hx_consumer_task *task, const struct hapax_consumer_event *event)
+static struct hx_decision describe(const struct report *report)
 {
-	const struct hapax_clock *clock = hapax_clock_system();
-	const struct hx_logger_duplicate duplicate = {
+	const struct hapax_consumer_event *event = report->event;
+	const struct hapax_answer *answer = event->answer;
+	bool is_acquired = answer->outcome == HAPAX_OUTCOME_ACQUIRED;
+	unsigned flags = 0;
+
+	if (answer->flags & HAPAX_ANSWER_UNPROTECTED)
+		flags |= HX_DECISION_UNPROTECTED;
+	if (answer->flags & HAPAX_ANSWER_UNVERIFIED)
+		flags |= HX_DECISION_UNVERIFIED;
+	return (struct hx_decision){
+		.door = HX_DOOR_CONSUMER,
+		.consumer = report->work->task->name,
+		.place = event->place,
 		.tenant = event->tenant,
 		.group = event->group,
 		.key = event->key,
-		.event_id = event->id,
-		.event_type = event->type,
-		.event_source = event->source,
-		.original_token = event->token,
-		.first_seen_ms = event->first_seen_ms,
-		.ttl_left_ms = event->expires_ms == HAPAX_TIME_NEVER
-			? INT64_MAX
-			: event->expires_ms - clock->wall_ms(clock->context),
-		.consumer = task->name,
-		.cause = hapax_duplicate_cause_name(event->cause),
-		.place = event->place,
-		.original = event->original,
+		.event = {.id = event->id, .type = event->type, .source = event->source},
+		.status = is_acquired ? HAPAX_OK : answer->status,
+		.decision = decision_of(answer),
+		.flags = flags,
+		.attempt = answer->attempt,
+		.token = is_acquired ? answer->token : answer->original_token,
+		.ttl_ms = report->work->run.ttl_ms,
+		.took_ns = event->took_ns,
+		.expires_ms = answer->expires_ms,
+		.first_seen_ms = answer->first_seen_ms,
+		.original_place = event->original,
+		.cause = event->cause,
 	};
+}
 
-	hx_background_tell(&task->background, log_duplicate, &duplicate);
+/* The store operation at the end of a run. */
+static enum hapax_op_type operation_of(const struct work *work, enum hapax_run_outcome outcome)
+{
+	if (outcome == HAPAX_RUN_OK || outcome == HAPAX_RUN_DEFINITIVE)
+		return HAPAX_OP_COMPLETE;
+	return outcome == HAPAX_RUN_AMBIGUOUS && work->run.on_lapse == HAPAX_ON_LAPSE_PARK
+		? HAPAX_OP_PARK
+		: HAPAX_OP_RELEASE;
+}
+
+static void tell_report(struct hx_logger *log, const void *context)
+{
+	const struct report *report = context;
+	const struct hapax_answer *answer = report->event->answer;
+	struct hx_consumers *consumers = report->work->task->consumers;
+	struct hx_decision decision = describe(report);
+	bool has_ended = report->event->fact == HAPAX_FACT_ENDED;
+	struct hx_observer *observer = &consumers->observer;
+
+	(void)log;
+	hx_lock_acquire(&consumers->observer_lock);
+	if (!(decision.flags & HX_DECISION_UNPROTECTED))
+		hx_metrics_operation(
+			observer->cells,
+			has_ended ? operation_of(report->work, answer->run_outcome)
+				  : HAPAX_OP_CLAIM,
+			answer->status);
+	if (has_ended)
+		hx_decision_end(
+			observer, &decision,
+			&(struct hx_decision_end){
+				.status = answer->status,
+				.outcome = answer->run_outcome,
+				.took_ns = report->event->took_ns,
+				.why = answer->error,
+			});
+	else
+		hx_decision_tell(observer, &decision);
+	hx_lock_release(&consumers->observer_lock);
 }
 
 static void log_event(struct hx_consumer_task *task, const struct hapax_consumer_event *event)
@@ -190,24 +227,22 @@ static void log_event(struct hx_consumer_task *task, const struct hapax_consumer
 		HX_LOGGER_DURATION(has_delay ? "again_in" : NULL, event->delay_ms),
 	};
 
-	if (event->fact == HAPAX_FACT_DUPLICATE)
-		tell_duplicate(task, event);
-	else
-		hx_background_say(
-			&task->background, line.level, line.msg, fields, HX_COUNT(fields));
+	hx_background_say(&task->background, line.level, line.msg, fields, HX_COUNT(fields));
 }
 
 static void on_told(const struct hapax_consumer_event *event, void *context)
 {
-	struct hx_consumer_task *task = context;
+	const struct work *work = context;
+	struct hx_consumer_task *task = work->task;
 
 	take_note(task, event);
 	/* It may have failed permanently: then only a restart helps. */
 	if (event->fact == HAPAX_FACT_STORE_AWAY)
 		hx_serve_suspect(task->consumers->serve);
-	if (event->fact == HAPAX_FACT_DUPLICATE)
-		note_duplicate(task->consumers, event);
-	log_event(task, event);
+	if (event->answer != NULL)
+		hx_background_tell(&task->background, tell_report, &(struct report){work, event});
+	else
+		log_event(task, event);
 }
 
 static void fill_options(
@@ -238,7 +273,8 @@ static void fill_options(
 	to->on_duplicate = from->on_duplicate;
 	to->divert = from->divert[0] == '\0' ? NULL : from->divert;
 	to->told = on_told;
-	to->told_context = work->task;
+	to->told_context = work;
+	work->run = from->run;
 }
 
 static enum hapax_status open_work(
@@ -422,6 +458,12 @@ enum hapax_status hx_consumers_start(
 	enum hapax_status status = HAPAX_OK;
 
 	consumers->serve = serve;
+	hx_lock_init(&consumers->observer_lock);
+	consumers->observer = (struct hx_observer){
+		.cells = hx_metrics_cells(serve->metrics, serve->loop_count + 1),
+		.log = serve->log,
+		.feed = serve->feed,
+		.writer = serve->loop_count + 1};
 	consumers->ended = ended;
 	consumers->context = context;
 	atomic_store(&consumers->open, 1);

@@ -20,6 +20,7 @@
 #include <hapax/error.h>
 
 #include "base/thread.h"
+#include "observe/decision.h"
 
 struct hx_config;
 struct hx_consumer_facts;
@@ -33,8 +34,9 @@ struct hx_consumers {
 	void (*ended)(void *context);     /* after drain, when the last has ended; on any thread */
 	void *context;
 	bool is_draining;
-	struct hx_lock feed_lock; /* they share one writer of the feed */
-	_Atomic size_t open;      /* those not ended, plus 1 until drain */
+	struct hx_lock observer_lock; /* they share one: */
+	struct hx_observer observer;
+	_Atomic size_t open; /* those not ended, plus 1 until drain */
 };
 
 /* consumers is zeros. Does not wait for brokers. Stopped by drain and join. */

@@ -14,6 +14,7 @@
 
 #include "base/alloc.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/decimal.h"
 #include "base/error.h"
 #include "base/limits.h"
@@ -163,6 +164,30 @@ void hx_consumer_tell(
 		}
 	}
 	consumer->options.told(event, consumer->options.told_context);
+}
+
+/* 0 if nobody listens: reading the clock costs more than the rest. */
+static int64_t report_ns(const struct hx_consumer *consumer)
+{
+	return consumer->options.told == NULL ? 0 : hx_clock_mono_ns();
+}
+
+int64_t hx_consumer_claim_ns(const struct hx_in_flight *in_flight)
+{
+	return report_ns(in_flight->consumer) - in_flight->asked_ns;
+}
+
+void hx_consumer_tell_answer(
+	struct hx_in_flight *in_flight, enum hapax_consumer_fact fact,
+	const struct hapax_answer *answer)
+{
+	struct hx_consumer *consumer = in_flight->consumer;
+	struct hapax_consumer_event event = {
+		.fact = fact, .answer = answer, .took_ns = in_flight->took_ns};
+
+	if (fact != HAPAX_FACT_ENDED)
+		event.took_ns = hx_consumer_claim_ns(in_flight);
+	hx_consumer_tell(consumer, in_flight, &event);
 }
 
 static const struct hx_route *route_of(const struct hx_consumer *consumer, struct hapax_bytes type)
@@ -338,6 +363,7 @@ static void take_in(struct hx_consumer *consumer, struct hapax_message *message)
 	in_flight->attempt = 0;
 	in_flight->failures = 0;
 	in_flight->delays = 0;
+	in_flight->is_held = false;
 	consumer->stats.received++;
 	consumer->queued++;
 	write_place(in_flight);
@@ -397,6 +423,7 @@ void hx_consumer_start(struct hx_in_flight *in_flight)
 	struct hx_consumer *consumer = in_flight->consumer;
 
 	in_flight->state = HX_IN_FLIGHT_RUNNING;
+	in_flight->began_ns = report_ns(consumer);
 	consumer->running++;
 	/* No other thread knows the message before it is handed over. */
 	atomic_store_explicit(&in_flight->call.is_fenced, false, memory_order_relaxed);
@@ -426,6 +453,7 @@ static void on_run(
 
 		hx_consumer_tell(consumer, in_flight, &event);
 	}
+	hx_consumer_tell_answer(in_flight, HAPAX_FACT_DECIDED, answer);
 	hx_consumer_start(in_flight);
 }
 
@@ -493,6 +521,7 @@ void hx_in_flight_finish(
 	hx_in_flight_keep_place(in_flight, kept);
 	in_flight->outcome = outcome;
 	in_flight->error = error;
+	in_flight->took_ns = report_ns(consumer) - in_flight->began_ns;
 	in_flight->state = HX_IN_FLIGHT_FINISHING;
 	consumer->running--;
 	hx_in_flight_list_add(&consumer->finishing, in_flight);
@@ -555,6 +584,7 @@ static bool begin(struct hx_consumer *consumer)
 	size_t left = room(consumer);
 	size_t count = 0;
 	bool has_begun = false;
+	int64_t now_ns = report_ns(consumer);
 	struct hapax_error err;
 
 	while (may_begin(consumer, left - count)) {
@@ -573,6 +603,7 @@ static bool begin(struct hx_consumer *consumer)
 			left--;
 		} else {
 			in_flight->state = HX_IN_FLIGHT_CLAIMING;
+			in_flight->asked_ns = now_ns;
 			fill_request(in_flight, &consumer->requests[count++]);
 		}
 	}

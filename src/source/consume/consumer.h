@@ -114,6 +114,14 @@ void hx_consumer_tell(
 	struct hx_consumer *consumer, const struct hx_in_flight *in_flight,
 	struct hapax_consumer_event *event);
 
+/* For reports: how long its claim took. */
+int64_t hx_consumer_claim_ns(const struct hx_in_flight *in_flight);
+
+/* Report a decision of the store, or the end of a run. */
+void hx_consumer_tell_answer(
+	struct hx_in_flight *in_flight, enum hapax_consumer_fact fact,
+	const struct hapax_answer *answer);
+
 /* Functions of message lists. */
 void hx_in_flight_list_add(struct hx_in_flight_list *list, struct hx_in_flight *in_flight);
 void hx_in_flight_list_add_first(struct hx_in_flight_list *list, struct hx_in_flight *in_flight);

@@ -93,6 +93,10 @@ struct hx_in_flight {
 	uint32_t attempt;
 	uint32_t failures; /* failed runs while in flight; for messages without a key */
 	uint32_t delays;   /* in a row, for any reason: the next one is longer */
+	bool is_held;      /* another caller runs it, and this was reported */
+	int64_t asked_ns;  /* for reports: when it was claimed */
+	int64_t began_ns;  /* and its handler started */
+	int64_t took_ns;   /* of the handler */
 	int64_t due_ms;    /* WAITING */
 	enum hapax_run_outcome outcome;
 	struct hapax_result result;

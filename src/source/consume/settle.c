@@ -179,11 +179,15 @@ static void duplicate(struct hx_in_flight *in_flight, const struct hapax_answer 
 		.cause = cause_of(in_flight, original),
 		.first_seen_ms = answer->first_seen_ms,
 		.token = answer->original_token,
-		.expires_ms = answer->expires_ms};
+		.expires_ms = answer->expires_ms,
+		.answer = answer,
+		.took_ns = hx_consumer_claim_ns(in_flight)};
 
 	/* The result is a permanent failure: its dead letter may not have been sent. */
 	if (answer->result.result_class == HAPAX_RESULT_DEFINITIVE &&
 	    !(answer->flags & HAPAX_ANSWER_MISMATCH)) {
+		event.fact = HAPAX_FACT_DECIDED;
+		hx_consumer_tell(consumer, in_flight, &event);
 		hx_settle_hand_on(
 			in_flight, HX_REASON_DEFINITIVE, "its handler rejected it before");
 		return;
@@ -307,6 +311,18 @@ static void damaged(struct hx_in_flight *in_flight, const struct hapax_answer *a
 	keep_trying(in_flight);
 }
 
+/* DUPLICATE is reported with its cause. A message is asked for again and again while it is held. */
+static void report(struct hx_in_flight *in_flight, const struct hapax_answer *answer)
+{
+	bool was_held = in_flight->is_held;
+
+	in_flight->is_held = answer->outcome == HAPAX_OUTCOME_IN_PROGRESS;
+	if (answer->outcome == HAPAX_OUTCOME_ACQUIRED)
+		hx_consumer_tell_answer(in_flight, HAPAX_FACT_ENDED, answer);
+	else if (answer->outcome != HAPAX_OUTCOME_REPLAY && !(was_held && in_flight->is_held))
+		hx_consumer_tell_answer(in_flight, HAPAX_FACT_DECIDED, answer);
+}
+
 void hx_settle_answer(struct hx_in_flight *in_flight, const struct hapax_answer *answer)
 {
 	struct hx_consumer *consumer = in_flight->consumer;
@@ -322,6 +338,7 @@ void hx_settle_answer(struct hx_in_flight *in_flight, const struct hapax_answer 
 			? answer->attempt
 			: in_flight->failures + 1;
 	}
+	report(in_flight, answer);
 	if (answer->status != HAPAX_OK) {
 		if (answer->outcome == HAPAX_OUTCOME_ACQUIRED) {
 			unstored(in_flight, answer);
