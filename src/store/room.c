@@ -16,7 +16,8 @@ static size_t size_wanted(const struct hapax_op *op)
 	if (op->type == HAPAX_OP_LOOKUP)
 		return 0;
 	if (op->type == HAPAX_OP_COMPLETE && result != NULL)
-		return hx_room_name_size(op) + result->headers.size + result->body.size;
+		return hx_room_name_size(op) + HX_CAUSE_SIZE_MAX + result->headers.size +
+			result->body.size;
 	if (op->type != HAPAX_OP_LOAD)
 		return hx_room_name_size(op) + HX_ROOM_PEOPLE_MAX;
 	result = &op->load->result;
@@ -101,6 +102,7 @@ void hx_room_fill_made(struct hapax_op *op, int64_t now_ms, int64_t lease_ends_m
 	if (is_claim) {
 		record.on_lapse = op->on_lapse;
 		record.owner = op->owner;
+		record.cause = op->cause;
 		memcpy(record.attempt_id, op->attempt_id, HAPAX_ATTEMPT_ID_SIZE);
 	}
 	hx_room_fill(op, &record);

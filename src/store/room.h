@@ -28,7 +28,7 @@
 /* Enough for most old values, and for the texts of a record beside its name and result. */
 enum {
 	HX_ROOM_FIRST = 4096,
-	HX_ROOM_PEOPLE_MAX = HX_OWNER_SIZE_MAX + HX_ERROR_TEXT_SIZE_MAX,
+	HX_ROOM_PEOPLE_MAX = HX_OWNER_SIZE_MAX + HX_ERROR_TEXT_SIZE_MAX + HX_CAUSE_SIZE_MAX,
 };
 
 /* In op->private_state. */

@@ -63,9 +63,9 @@ def a_database_is_migrated_by_command():
     said = hapax("check", "k", "--store", URL, code=69)
     if "hapax store migrate" not in said:
         raise AssertionError(said)
-    expect(hapax("store", "migrate", URL), "migrated from version 0 to 3\n")
-    expect(hapax("store", "migrate", URL), "the store is up to date: version 3\n")
-    expect(json.loads(hapax("store", "migrate", URL, "-o", "json")), {"from": 3, "to": 3})
+    expect(hapax("store", "migrate", URL), "migrated from version 0 to 4\n")
+    expect(hapax("store", "migrate", URL), "the store is up to date: version 4\n")
+    expect(json.loads(hapax("store", "migrate", URL, "-o", "json")), {"from": 4, "to": 4})
     expect(hapax("store", "migrate", "memory:"), "nothing to do: this store is migrated when it is opened\n")
 
 
@@ -235,6 +235,105 @@ def the_owner_sees_one_tenant_at_a_time():
     fails("SET search_path = owned; SET ROLE ledger; SET hapax.tenant = 'acme'; "
           "SELECT hapax_claim('x', p_tenant => 'evil')", "42501")
     expect(psql("SELECT count(*) FROM owned.hapax_record"), "2")
+
+
+PROCESSED = "idempotency_key = '{}' AND consumer_group = 'trade-service' AND tenant_id = 'acme'"
+
+
+def process(key, body, event="NULL", tenant="acme", options=""):
+    """Claim and complete a key as document B's consumer does; body and event are SQL."""
+    scope = f"p_group => 'trade-service', p_tenant => '{tenant}'"
+    psql(f"SELECT hapax_complete('{key}', token, {body}, {scope}{options}) FROM hapax_claim('{key}', {scope}, "
+         f"p_event_id => {event}, p_event_type => 'rfq.executed', p_event_source => '/desk', "
+         "p_event_time => '2026-01-02 03:04:05.678+00')")
+
+
+@case
+def processed_events_are_read_as_in_document_b():
+    """B3: wasProcessed and getProcessingResult of document B, one SELECT each."""
+    was_processed = "SELECT 1 FROM hapax_processed_events WHERE " + PROCESSED
+    result = ("SET TIME ZONE 'UTC'; SELECT idempotency_key, event_type, consumer_group, tenant_id, event_id, "
+              "event_timestamp, result_status, result_payload FROM hapax_processed_events WHERE " + PROCESSED)
+    expect(psql(was_processed.format("q-1")), "")
+    process("q-1", """'{"tradeId": "123"}'""", "'e-7ü'")
+    expect(psql(was_processed.format("q-1")), "1")
+    expect(
+        psql(result.format("q-1")),
+        'q-1|rfq.executed|trade-service|acme|e-7ü|2026-01-02 03:04:05.678+00|success|{"tradeId": "123"}',
+    )
+    expect(psql("SELECT event_source, processed_at BETWEEN now() - interval '1 minute' AND now(), result_payload->>'tradeId' "
+                "FROM hapax_processed_events WHERE " + PROCESSED.format("q-1")), "/desk|t|123")
+    # A definitive failure is a result, too. Large results lie in another table.
+    process("q-2", """'{"error": "no such rfq"}'""", options=", p_class => 'definitive'")
+    process("q-3", """convert_to('["' || repeat('x', 1000) || '"]', 'UTF8')""")
+    expect(psql(result.format("q-2")).split("|")[6:], ["failed", '{"error": "no such rfq"}'])
+    expect(len(psql(result.format("q-3")).split("|")[7]), 1004)
+    # Marks have no event. What runs or failed was not processed.
+    psql("SELECT hapax_check('q-4', p_group => 'trade-service', p_tenant => 'acme')")
+    expect(psql(result.format("q-4")).split("|")[4:], ["", "", "success", ""])
+    psql("SELECT hapax_release('q-5', token, p_group => 'trade-service', p_tenant => 'acme') "
+         "FROM hapax_claim('q-5', p_group => 'trade-service', p_tenant => 'acme')")
+    psql("SELECT hapax_claim('q-6', p_lease => '1 minute', p_group => 'trade-service', p_tenant => 'acme')")
+    expect(psql(was_processed.format("q-5") + " UNION ALL " + was_processed.format("q-6")), "")
+
+
+@case
+def an_expired_event_was_not_processed():
+    """B8: 7 days, and whether or not the clean-up was there."""
+    process("old", "NULL")
+    process("new", "NULL")
+    psql("UPDATE hapax_record SET expires = hapax_now() - 1 WHERE key = 'old'")
+    expect(psql("SELECT idempotency_key FROM hapax_processed_events WHERE idempotency_key IN ('old', 'new')"), "new")
+
+
+@case
+def nothing_in_a_record_makes_the_view_fail():
+    bodies = {"bytes": r"'\xff00'", "nul": r"""'{"a": "\\u0000"}'""", "number": "'1e999999'", "empty": "''",
+              "deep": "convert_to(repeat('[', 100000), 'UTF8')", "text": "'traded'"}
+    for key, body in bodies.items():
+        process(f"json {key}", body, "repeat('ü', 200)")
+    expect(psql("SELECT count(*), count(result_payload), min(length(event_id)), max(length(event_id)) "
+                "FROM hapax_processed_events WHERE idempotency_key LIKE 'json %'"), f"{len(bodies)}|0|127|127")
+    psql(r"UPDATE hapax_record SET key = '\x6aff005c', changed = 9223372036854775807, cause = '\xffff' "
+         "WHERE key = 'json text'")
+    expect(psql(r"SELECT idempotency_key, processed_at, event_id, event_type, event_source, event_timestamp "
+                r"FROM hapax_processed_events WHERE key_bytes = '\x6aff005c'"), r"j\377\000\\|||||")
+    psql(r"DELETE FROM hapax_record WHERE key = '\x6aff005c'")
+    times = "'infinity'", "'-infinity'", "'12000-01-01'", "'0044-03-15 BC'", "'1970-01-01 00:00:00+00'"
+    for time in times:
+        expect(psql(f"SELECT hapax_cause(NULL, '', NULL, {time})"), "")
+    expect(psql("SELECT hapax_cause_time(hapax_cause(NULL, NULL, NULL, '1815-12-10 00:00+00')) = '1815-12-10 00:00+00'"), "t")
+
+
+@case
+def the_view_shows_the_tenant_of_the_session():
+    """B12, and on PostgreSQL 14, whose views cannot be security_invoker, too."""
+    psql("CREATE ROLE reader; SELECT hapax_grant('reader')")
+    process("mine", "NULL")
+    process("theirs", "NULL", tenant="evil")
+    tenants = "SET ROLE reader; {} SELECT string_agg(DISTINCT tenant_id, ' ') FROM hapax_processed_events"
+    for invoker in "true", "false":
+        psql(f"ALTER VIEW hapax_processed_events SET (security_invoker = {invoker})")
+        expect(psql(tenants.format("")), "")
+        expect(psql(tenants.format("SET hapax.tenant = 'evil';")), "evil")
+        expect(psql(tenants.format("SET hapax.tenant = '*';")), "")
+        # A function of the caller sees no row that the caller does not.
+        said = psql("SET ROLE reader; SET hapax.tenant = 'evil'; SET client_min_messages = 'error'; "
+                    "CREATE FUNCTION pg_temp.leak(text) RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS "
+                    "$$ BEGIN IF $1 <> 'evil' THEN RAISE 'leaked %', $1; END IF; RETURN true; END $$; "
+                    "SELECT count(*) FROM hapax_processed_events WHERE pg_temp.leak(tenant_id)")
+        expect(said, "1")
+    psql("ALTER VIEW hapax_processed_events SET (security_invoker = true)")
+    expect(psql("SELECT count(DISTINCT tenant_id) > 1 FROM hapax_processed_events"), "t")
+
+
+@case
+def one_event_among_many_is_found_by_the_index():
+    plan = psql("SET ROLE reader; SET hapax.tenant = 'acme'; SET enable_seqscan = off; "
+                "EXPLAIN SELECT result_payload FROM hapax_processed_events WHERE key_bytes = convert_to('mine', 'UTF8') "
+                "AND group_bytes = convert_to('trade-service', 'UTF8') AND tenant_bytes = convert_to('acme', 'UTF8')")
+    if "Index Cond: ((tenant = " not in plan or "Subplans Removed: 7" not in plan:
+        raise AssertionError(plan)
 
 
 @case

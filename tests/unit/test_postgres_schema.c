@@ -162,16 +162,25 @@ static void version_1_is_migrated(void **state)
 }
 
 /* hapax_claim() as version 2 had it, but for what it did. */
-#define CLAIM_2                                                                                   \
+#define CLAIM_2_HEAD                                                                              \
 	"CREATE FUNCTION old.hapax_claim(p_key text, p_fingerprint bytea DEFAULT NULL,"           \
 	" p_ttl interval DEFAULT '24 hours', p_lease interval DEFAULT NULL,"                      \
 	" p_on_lapse text DEFAULT 'retry', p_group text DEFAULT 'default',"                       \
 	" p_tenant text DEFAULT NULL, p_attempt_id uuid DEFAULT NULL, p_owner text DEFAULT NULL," \
 	" OUT outcome text, OUT token bigint, OUT attempt bigint, OUT first_seen timestamptz,"    \
 	" OUT expires_at timestamptz, OUT lease_left interval, OUT result_class text,"            \
-	" OUT result_status integer, OUT headers bytea, OUT body bytea) LANGUAGE plpgsql AS"      \
-	" 'BEGIN token := 1; END'"
-#define CLAIM_NAME "old.hapax_claim(text, bytea, interval, interval, text, text, text, uuid, text)"
+	" OUT result_status integer, OUT headers bytea, OUT body bytea"
+#define CLAIM_2 CLAIM_2_HEAD ") LANGUAGE plpgsql AS 'BEGIN token := 1; END'"
+#define CLAIM_2_NAME \
+	"old.hapax_claim(text, bytea, interval, interval, text, text, text, uuid, text)"
+#define CLAIM_NAME                                                                      \
+	"old.hapax_claim(text, bytea, interval, interval, text, text, text, uuid, text" \
+	", text, text, text, timestamptz)"
+
+/* The same with the column that version 3 added. */
+#define CLAIM_3                                         \
+	"DROP FUNCTION " CLAIM_2_NAME "; " CLAIM_2_HEAD \
+	", OUT holder_token bigint) LANGUAGE plpgsql AS 'BEGIN token := 1; END'"
 
 /* A ledger of version 2 with that claim, as the role that owns the schema has made it. */
 static void make_version_2(PGconn *conn)
@@ -194,17 +203,18 @@ static void make_version_2(PGconn *conn)
 }
 
 /*
- * Version 3 gives hapax_claim() one column more, so it is dropped and created again. The roles that
- * could call it still can, and no others, whatever new functions are given by default.
+ * hapax_claim() has other parameters since version 4, so it is dropped and created again. The roles
+ * that could call it still can, and no others, whatever new functions are given by default.
  */
 static void grants_survive_the_new_claim(void **state)
 {
 	static const char owner_sql[] =
-		"SELECT proowner::regrole FROM pg_proc WHERE oid = '" CLAIM_NAME "'::regprocedure";
+		"SELECT proowner::regrole FROM pg_proc WHERE oid = to_regprocedure('" CLAIM_NAME
+		"')";
 	static const char grants_sql[] =
 		"SELECT string_agg(proacl_item::text, ' ' ORDER BY proacl_item::text) FROM"
-		" (SELECT unnest(proacl) AS proacl_item FROM pg_proc WHERE oid = '" CLAIM_NAME
-		"'::regprocedure) a";
+		" (SELECT unnest(proacl) AS proacl_item FROM pg_proc p JOIN pg_namespace n"
+		" ON n.oid = pronamespace WHERE nspname = 'old' AND proname = 'hapax_claim') a";
 	PGconn *conn = postgres_case_connect();
 	struct hapax_migration migration;
 	struct hapax_error err = {0};
@@ -217,12 +227,12 @@ static void grants_survive_the_new_claim(void **state)
 		"DROP ROLE IF EXISTS ledger_owner, \"odd caller\", stranger; CREATE ROLE ledger_owner;"
 		" CREATE ROLE \"odd caller\"; CREATE ROLE stranger;"
 		" GRANT USAGE, CREATE ON SCHEMA old TO ledger_owner");
-	postgres_case_query(conn, "ALTER FUNCTION " CLAIM_NAME " OWNER TO ledger_owner");
+	postgres_case_query(conn, "ALTER FUNCTION " CLAIM_2_NAME " OWNER TO ledger_owner");
 	postgres_case_query(
 		conn,
-		"REVOKE ALL ON FUNCTION " CLAIM_NAME " FROM PUBLIC;"
-		" GRANT EXECUTE ON FUNCTION " CLAIM_NAME " TO app;"
-		" GRANT EXECUTE ON FUNCTION " CLAIM_NAME " TO \"odd caller\" WITH GRANT OPTION;"
+		"REVOKE ALL ON FUNCTION " CLAIM_2_NAME " FROM PUBLIC;"
+		" GRANT EXECUTE ON FUNCTION " CLAIM_2_NAME " TO app;"
+		" GRANT EXECUTE ON FUNCTION " CLAIM_2_NAME " TO \"odd caller\" WITH GRANT OPTION;"
 		" ALTER DEFAULT PRIVILEGES IN SCHEMA old GRANT EXECUTE ON FUNCTIONS TO stranger");
 	snprintf(grants, sizeof(grants), "%s", postgres_case_query(conn, grants_sql));
 	assert_non_null(strstr(grants, "app=X/ledger_owner"));
@@ -247,6 +257,60 @@ static void grants_survive_the_new_claim(void **state)
 		"acquiredtrue");
 	postgres_case_query(
 		conn, "DROP SCHEMA old CASCADE; DROP ROLE ledger_owner, \"odd caller\", stranger");
+	PQfinish(conn);
+}
+
+/*
+ * A ledger of version 3: its records have no event, and new claims have one. Functions with the old
+ * parameters are gone.
+ */
+static void version_3_is_migrated(void **state)
+{
+	PGconn *conn = postgres_case_connect();
+	struct hapax_migration migration;
+	struct hapax_error err = {0};
+	char url[512];
+
+	(void)state;
+	make_version_2(conn);
+	postgres_case_query(conn, CLAIM_3 "; UPDATE old.hapax_meta SET version = 3");
+	postgres_case_query(
+		conn,
+		"CREATE FUNCTION old.hapax_operate(bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint';"
+		" INSERT INTO old.hapax_record VALUES ('t', 'default', 'kept', 2, 0, 0, 1, 0, false, 1, 7, 1, 1,"
+		" 0, NULL, NULL, NULL, 0, 0, NULL, NULL, NULL, NULL, NULL, '{\"id\": 1}');"
+		" INSERT INTO old.hapax_record VALUES"
+		" ('t', 'default', 'lapsed', 1, 0, 0, 0, 0, false, 1, 8, 1, 1, 2, NULL, 1000, 0, 0, 0, NULL,"
+		" '0123456789012345')");
+	postgres_case_url(url, sizeof(url), "&schema=old");
+	postgres_store_must_refuse(url, HAPAX_ERR_UNSUPPORTED, "run 'hapax store migrate URL'");
+	assert_int_equal(hapax_store_migrate(url, &migration, &err), HAPAX_OK);
+	assert_int_equal(migration.from, 3);
+	assert_int_equal(migration.to, HX_POSTGRES_VERSION);
+	assert_int_equal(
+		postgres_case_number(
+			conn,
+			"SELECT count(*) FROM pg_proc p JOIN pg_namespace n ON n.oid = pronamespace"
+			" WHERE nspname = 'old' AND proname IN ('hapax_claim', 'hapax_operate')"),
+		2);
+	assert_string_equal(
+		postgres_case_query(
+			conn,
+			"SELECT event_id IS NULL AND result_payload = '{\"id\": 1}'"
+			" FROM old.hapax_processed_events WHERE idempotency_key = 'kept'"),
+		"t");
+	assert_string_equal(
+		postgres_case_query(
+			conn,
+			"SELECT outcome FROM old.hapax_claim('lapsed', p_tenant => 't',"
+			" p_event_id => 'e')"),
+		"acquired");
+	assert_string_equal(
+		postgres_case_query(
+			conn,
+			"SELECT old.hapax_cause_part(cause, 0) FROM old.hapax_record"
+			" WHERE key = 'lapsed'"),
+		"e");
 	PQfinish(conn);
 }
 
@@ -377,6 +441,7 @@ int main(void)
 		cmocka_unit_test(search_path_is_no_trap),
 		cmocka_unit_test(version_1_is_migrated),
 		cmocka_unit_test(grants_survive_the_new_claim),
+		cmocka_unit_test(version_3_is_migrated),
 		cmocka_unit_test(tenants_are_apart),
 		cmocka_unit_test(results_go_with_their_month),
 	};

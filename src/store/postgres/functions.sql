@@ -17,6 +17,9 @@
 -- waiters: call hapax_listen(), claim, and commit. If the outcome was 'in_progress', the end of
 -- that claim sends a NOTIFY with holder_token as its text. Then claim again.
 --
+-- p_event_id, p_event_type, p_event_source and p_event_time are the event that the key is claimed
+-- for, kept for people and for hapax_processed_events. They decide nothing.
+--
 -- The tenant is p_tenant, or else the setting hapax.tenant. With row level security, one of them is
 -- required.
 
@@ -42,6 +45,11 @@ RETURN CASE
 
 CREATE OR REPLACE FUNCTION @@hapax_milliseconds(p_span interval) RETURNS bigint LANGUAGE sql IMMUTABLE
 RETURN (extract(epoch FROM p_span) * 1000)::bigint;
+
+-- Numbers are big-endian in SQL, and little-endian in a cause.
+CREATE OR REPLACE FUNCTION @@hapax_reverse(p_bytes bytea) RETURNS bytea LANGUAGE sql IMMUTABLE
+RETURN (SELECT string_agg(substring(p_bytes FROM i FOR 1), ''::bytea ORDER BY i DESC)
+	FROM generate_series(1, length(p_bytes)) i);
 
 CREATE OR REPLACE FUNCTION @@hapax_outcome(p_outcome integer) RETURNS text LANGUAGE sql IMMUTABLE
 RETURN (ARRAY['acquired', 'replay', 'in_progress', 'mismatch', 'parked', 'applied', 'found', 'absent', 'busy',
@@ -103,10 +111,45 @@ BEGIN
 END
 $$;
 
+-- A text of an event as it is kept: whole characters, at most 255 bytes.
+CREATE OR REPLACE FUNCTION @@hapax_cause_text(p_text text) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+	v_text text := left(coalesce(p_text, ''), 255);
+BEGIN
+	WHILE length(convert_to(v_text, 'UTF8')) > 255 LOOP
+		v_text := left(v_text, -1);
+	END LOOP;
+	-- A database without an encoding (SQL_ASCII) has texts that are not UTF-8.
+	PERFORM convert_from(convert_to(v_text, 'UTF8'), 'UTF8');
+	RETURN convert_to(v_text, 'UTF8');
+END
+$$;
+
+-- The event of a claim in the form of src/record/cause.c. A time beyond the years 1 to 9999 is left
+-- out. NULL: nothing is known of the event.
+CREATE OR REPLACE FUNCTION @@hapax_cause(p_id text, p_type text, p_source text, p_time timestamptz) RETURNS bytea
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+	v_id bytea := @@hapax_cause_text(p_id);
+	v_type bytea := @@hapax_cause_text(p_type);
+	v_source bytea := @@hapax_cause_text(p_source);
+	v_time bigint := CASE WHEN p_time >= '0001-01-01 00:00+00' AND p_time < '10000-01-01 00:00+00'
+		THEN floor(extract(epoch FROM p_time) * 1000)::bigint ELSE 0 END;
+BEGIN
+	IF length(v_id || v_type || v_source) = 0 AND v_time = 0 THEN
+		RETURN NULL;
+	END IF;
+	RETURN substring(int4send(length(v_id)) FROM 4) || substring(int4send(length(v_type)) FROM 4)
+		|| substring(int4send(length(v_source)) FROM 4) || @@hapax_reverse(int8send(v_time))
+		|| v_id || v_type || v_source;
+END
+$$;
+
 CREATE OR REPLACE FUNCTION @@hapax_claim(
 	p_key text, p_fingerprint bytea DEFAULT NULL, p_ttl interval DEFAULT '24 hours', p_lease interval DEFAULT NULL,
 	p_on_lapse text DEFAULT 'retry', p_group text DEFAULT 'default', p_tenant text DEFAULT NULL,
-	p_attempt_id uuid DEFAULT NULL, p_owner text DEFAULT NULL,
+	p_attempt_id uuid DEFAULT NULL, p_owner text DEFAULT NULL, p_event_id text DEFAULT NULL,
+	p_event_type text DEFAULT NULL, p_event_source text DEFAULT NULL, p_event_time timestamptz DEFAULT NULL,
 	OUT outcome text, OUT token bigint, OUT attempt bigint, OUT first_seen timestamptz, OUT expires_at timestamptz,
 	OUT lease_left interval, OUT result_class text, OUT result_status integer, OUT headers bytea, OUT body bytea,
 	OUT holder_token bigint)
@@ -120,7 +163,9 @@ BEGIN
 	token := @@hapax_insert(@@hapax_tenant(p_tenant), convert_to(p_group, 'UTF8'), convert_to(p_key, 'UTF8'), true,
 		p_fingerprint, uuid_send(coalesce(p_attempt_id, gen_random_uuid())),
 		substring(convert_to(p_owner, 'UTF8') FOR 128), CASE p_on_lapse WHEN 'park' THEN 1 WHEN 'retry' THEN 0 END,
-		v_now, @@hapax_milliseconds(p_lease), @@hapax_milliseconds(p_ttl), 10000);
+		v_now, @@hapax_milliseconds(p_lease), @@hapax_milliseconds(p_ttl), 10000,
+		CASE WHEN num_nonnulls(p_event_id, p_event_type, p_event_source, p_event_time) > 0
+			THEN @@hapax_cause(p_event_id, p_event_type, p_event_source, p_event_time) END);
 	IF token IS NOT NULL THEN
 		outcome := 'acquired';
 		attempt := 1;
@@ -144,6 +189,9 @@ BEGIN
 	o.owner := substring(convert_to(p_owner, 'UTF8') FOR 128);
 	o.lease := @@hapax_milliseconds(p_lease);
 	o.ttl := @@hapax_milliseconds(p_ttl);
+	IF num_nonnulls(p_event_id, p_event_type, p_event_source, p_event_time) > 0 THEN
+		o.cause := @@hapax_cause(p_event_id, p_event_type, p_event_source, p_event_time);
+	END IF;
 	PERFORM @@hapax_verify(o.key, o.grp, o.tenant, o.print, o.ttl, o.lease);
 	a := @@hapax_one_planned(o, p_lease IS NULL);
 	IF a.outcome < 0 THEN
@@ -271,7 +319,7 @@ DECLARE
 	a @@hapax_answer;
 BEGIN
 	IF @@hapax_insert(@@hapax_tenant(p_tenant), convert_to(p_group, 'UTF8'), convert_to(p_key, 'UTF8'), false,
-		p_fingerprint, NULL, NULL, 0, @@hapax_now(), NULL, @@hapax_milliseconds(p_ttl), NULL) IS NOT NULL THEN
+		p_fingerprint, NULL, NULL, 0, @@hapax_now(), NULL, @@hapax_milliseconds(p_ttl), NULL, NULL) IS NOT NULL THEN
 		RETURN 'acquired';
 	END IF;
 	o.type := 6;

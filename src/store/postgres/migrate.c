@@ -15,20 +15,23 @@
 
 extern const char hx_postgres_schema_sql[];
 extern const char hx_postgres_schema_2_sql[];
-extern const char hx_postgres_schema_3_sql[];
+extern const char hx_postgres_schema_4_sql[];
 extern const char hx_postgres_operate_sql[];
 extern const char hx_postgres_walk_sql[];
 extern const char hx_postgres_functions_sql[];
 extern const char hx_postgres_offset_sql[];
+extern const char hx_postgres_processed_events_sql[];
 
 /* From version i to i + 1. */
 static const char *const versions[HX_POSTGRES_VERSION] = {
-	hx_postgres_schema_sql, hx_postgres_schema_2_sql, hx_postgres_schema_3_sql};
+	hx_postgres_schema_sql, hx_postgres_schema_2_sql,
+	NULL, /* a column of hapax_claim(), which version 4 replaces */
+	hx_postgres_schema_4_sql};
 
-/* Statements that may be repeated: functions, and tables that only some ledgers use. */
+/* Statements that may be repeated: functions, a view, and tables that only some ledgers use. */
 static const char *const functions[] = {
 	hx_postgres_operate_sql, hx_postgres_walk_sql, hx_postgres_functions_sql,
-	hx_postgres_offset_sql};
+	hx_postgres_offset_sql, hx_postgres_processed_events_sql};
 
 static const struct hx_postgres_migrator_words words = {
 	.failed = "the store was not migrated; nothing changed",
@@ -125,7 +128,8 @@ static enum hapax_status bring_up(
 	migration->from = version;
 	migration->to = HX_POSTGRES_VERSION;
 	for (int64_t i = version; i < HX_POSTGRES_VERSION && status == HAPAX_OK; i++)
-		status = hx_postgres_migrator_run(migrator, versions[i], NULL, err);
+		if (versions[i] != NULL)
+			status = hx_postgres_migrator_run(migrator, versions[i], NULL, err);
 	for (size_t i = 0; i < HX_COUNT(functions) && status == HAPAX_OK; i++)
 		status = hx_postgres_migrator_run(migrator, functions[i], NULL, err);
 	(void)snprintf(

@@ -108,6 +108,7 @@ BEGIN
 	a.attempt_id := r.attempt_id;
 	a.owner := r.owner;
 	a.error := r.error;
+	a.cause := r.cause;
 	a.record_token := r.token;
 	a.record_attempt := r.attempt;
 	a.record_first_seen := r.first_seen;
@@ -144,7 +145,7 @@ BEGIN
 		lease_ends = nxt.lease_ends, expires = nxt.expires, ttl = nxt.ttl, bucket = nxt.bucket,
 		result_status = nxt.result_status, result_omitted = nxt.result_omitted,
 		fingerprint = nxt.fingerprint, attempt_id = nxt.attempt_id, owner = nxt.owner, error = nxt.error,
-		headers = nxt.headers, body = nxt.body, awaited = nxt.awaited
+		headers = nxt.headers, body = nxt.body, awaited = nxt.awaited, cause = nxt.cause
 		WHERE r.tenant = nxt.tenant AND r.grp = nxt.grp AND r.key = nxt.key;
 	RETURN true;
 END
@@ -199,7 +200,7 @@ $$;
 -- row, too many keys are parked, or an argument is invalid.
 CREATE OR REPLACE FUNCTION @@hapax_insert(
 	p_tenant bytea, p_group bytea, p_key bytea, p_is_claim boolean, p_print bytea, p_attempt_id bytea, p_owner bytea,
-	p_lapse integer, p_now bigint, p_lease bigint, p_ttl bigint, p_parked_max bigint)
+	p_lapse integer, p_now bigint, p_lease bigint, p_ttl bigint, p_parked_max bigint, p_cause bytea)
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	v_token bigint := nextval('@@hapax_token');
@@ -211,7 +212,7 @@ BEGIN
 		CASE WHEN p_is_claim THEN 0 ELSE 1 END, p_lapse, 0, 0, false, 1, v_token, p_now, p_now,
 		CASE WHEN p_is_claim THEN p_now + coalesce(p_lease, 0) ELSE 0 END,
 		CASE WHEN p_is_claim THEN NULL ELSE p_now + p_ttl END, p_ttl, (p_now + p_ttl) / 300000, 0, 0, p_print,
-		p_attempt_id, p_owner
+		p_attempt_id, p_owner, NULL, NULL, NULL, NULL, p_cause
 		WHERE @@hapax_is_good(p_key, p_group, p_tenant, p_print, p_ttl, p_lease) AND p_lapse IS NOT NULL
 		AND (p_parked_max IS NULL OR coalesce((SELECT s.parked FROM @@hapax_scope s
 			WHERE s.tenant = p_tenant AND s.grp = p_group) < p_parked_max, true))
@@ -238,11 +239,13 @@ DECLARE
 	v_lease bigint := CASE WHEN NOT v_is_claim THEN 0 WHEN p_lease_less THEN v_now ELSE v_now + o.lease END;
 BEGIN
 	IF o.flags & 1 <> 0
-		AND length(o.tenant) + length(o.grp) + length(o.key) + coalesce(length(o.owner), 0) > o.room THEN
+		AND length(o.tenant) + length(o.grp) + length(o.key) + coalesce(length(o.owner), 0)
+			+ coalesce(length(o.cause), 0) > o.room THEN
 		RETURN NULL;
 	END IF;
 	a.token := @@hapax_insert(o.tenant, o.grp, o.key, v_is_claim, o.print, o.attempt_id, o.owner, v_lapse, v_now,
-		CASE WHEN v_is_claim AND NOT p_lease_less THEN o.lease END, o.ttl, CASE WHEN v_is_claim THEN p_parked_max END);
+		CASE WHEN v_is_claim AND NOT p_lease_less THEN o.lease END, o.ttl,
+		CASE WHEN v_is_claim THEN p_parked_max END, o.cause);
 	IF a.token IS NULL THEN
 		RETURN NULL;
 	END IF;
@@ -268,6 +271,7 @@ BEGIN
 		IF v_is_claim THEN
 			a.attempt_id := o.attempt_id;
 			a.owner := o.owner;
+			a.cause := o.cause;
 		END IF;
 		a.record_token := a.token;
 		a.record_attempt := 1;
@@ -480,6 +484,7 @@ BEGIN
 			nxt.attempt_id := o.attempt_id;
 			nxt.owner := o.owner;
 			nxt.error := o.error;
+			nxt.cause := o.cause;
 			v_result := true;
 			v_puts := true;
 		END IF;
@@ -516,6 +521,7 @@ BEGIN
 			IF o.type = 1 THEN
 				nxt.on_lapse := CASE WHEN o.flags & 2 <> 0 THEN 1 ELSE 0 END;
 				nxt.owner := o.owner;
+				nxt.cause := o.cause;
 				nxt.attempt_id := o.attempt_id;
 				v_enters := 1;
 			ELSE
@@ -600,9 +606,10 @@ BEGIN
 			v_room := length(o.tenant) + length(o.grp) + length(o.key);
 			IF o.type IN (8, 9) THEN
 				v_room := v_room + coalesce(length(old.owner), 0) + coalesce(length(old.error), 0)
-					+ @@hapax_result_size(old);
+					+ coalesce(length(old.cause), 0) + @@hapax_result_size(old);
 			ELSE
 				v_room := v_room + coalesce(length(nxt.owner), 0) + coalesce(length(nxt.error), 0)
+					+ coalesce(length(nxt.cause), 0)
 					+ CASE WHEN v_result THEN coalesce(length(o.headers), 0) + coalesce(length(o.body), 0)
 					WHEN v_alive AND nxt.state = 2 THEN @@hapax_result_size(old) ELSE 0 END;
 			END IF;
@@ -791,7 +798,8 @@ CREATE OR REPLACE FUNCTION @@hapax_operate(
 	p_print bytea[], p_attempt_id bytea[], p_owner bytea[], p_error bytea[], p_expected bytea[],
 	p_lease bigint[], p_ttl bigint[], p_token bigint[], p_kind smallint[], p_class smallint[],
 	p_status integer[], p_omitted bigint[], p_headers bytea[], p_body bytea[], p_state smallint[],
-	p_origin smallint[], p_attempt bigint[], p_first_seen bigint[], p_changed bigint[], p_expires bigint[])
+	p_origin smallint[], p_attempt bigint[], p_first_seen bigint[], p_changed bigint[], p_expires bigint[],
+	p_cause bytea[])
 RETURNS SETOF @@hapax_answer LANGUAGE plpgsql AS $$
 DECLARE
 	o @@hapax_op;
@@ -810,12 +818,12 @@ BEGIN
 		END LOOP;
 	END IF;
 	FOR o IN SELECT u.place::integer, u.t, u.f, u.r, u.te, u.g, u.k, u.p, u.ai, u.ow, u.e, u.x, u.l, u.tt, u.tk, u.ki,
-			u.cl, u.st, u.om, u.h, u.b, u.s, u.og, u.at, u.fs, u.ch, u.ex
+			u.cl, u.st, u.om, u.h, u.b, u.s, u.og, u.at, u.fs, u.ch, u.ex, u.ca
 		FROM unnest(p_type, p_flags, p_room, p_tenant, p_group, p_key, p_print, p_attempt_id, p_owner, p_error,
 			p_expected, p_lease, p_ttl, p_token, p_kind, p_class, p_status, p_omitted, p_headers, p_body,
-			p_state, p_origin, p_attempt, p_first_seen, p_changed, p_expires)
+			p_state, p_origin, p_attempt, p_first_seen, p_changed, p_expires, p_cause)
 		WITH ORDINALITY AS u (t, f, r, te, g, k, p, ai, ow, e, x, l, tt, tk, ki, cl, st, om, h, b, s, og, at, fs,
-			ch, ex, place) LOOP
+			ch, ex, ca, place) LOOP
 		IF p_group_kind = 2 THEN
 			v_ops := v_ops || o;
 		ELSE
@@ -838,7 +846,8 @@ CREATE OR REPLACE FUNCTION @@hapax_join(
 	p_print bytea[], p_attempt_id bytea[], p_owner bytea[], p_error bytea[], p_expected bytea[],
 	p_lease bigint[], p_ttl bigint[], p_token bigint[], p_kind smallint[], p_class smallint[],
 	p_status integer[], p_omitted bigint[], p_headers bytea[], p_body bytea[], p_state smallint[],
-	p_origin smallint[], p_attempt bigint[], p_first_seen bigint[], p_changed bigint[], p_expires bigint[])
+	p_origin smallint[], p_attempt bigint[], p_first_seen bigint[], p_changed bigint[], p_expires bigint[],
+	p_cause bytea[])
 RETURNS SETOF @@hapax_answer LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	a @@hapax_answer;
@@ -849,7 +858,7 @@ BEGIN
 	RETURN QUERY SELECT * FROM @@hapax_operate(p_now, p_group_kind, p_lease_less, p_parked_max, p_type, p_flags, p_room,
 		p_tenant, p_group, p_key, p_print, p_attempt_id, p_owner, p_error, p_expected, p_lease, p_ttl, p_token,
 		p_kind, p_class, p_status, p_omitted, p_headers, p_body, p_state, p_origin, p_attempt, p_first_seen,
-		p_changed, p_expires);
+		p_changed, p_expires, p_cause);
 	PERFORM set_config('lock_timeout', v_wait, true);
 EXCEPTION WHEN others THEN
 	GET STACKED DIAGNOSTICS v_detail = PG_EXCEPTION_DETAIL;
@@ -870,7 +879,8 @@ $$;
 -- lock timeout.
 CREATE OR REPLACE FUNCTION @@hapax_tx_take(
 	p_wait_ms bigint, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint, p_tenant bytea, p_group bytea,
-	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint) RETURNS bytea LANGUAGE plpgsql AS $$
+	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint, p_cause bytea)
+RETURNS bytea LANGUAGE plpgsql AS $$
 DECLARE
 	v_now bigint := coalesce(p_now, @@hapax_now());
 	v_wait text := current_setting('lock_timeout');
@@ -878,11 +888,13 @@ DECLARE
 	v_last bigint;
 BEGIN
 	INSERT INTO @@hapax_record AS r SELECT p_tenant, p_group, p_key, 1, 0, (p_flags >> 1) & 1, 0, 0, false, 1, t.token,
-		v_now, v_now, v_now, NULL, p_ttl, (v_now + p_ttl) / 300000, 0, 0, p_print, p_attempt_id, p_owner
+		v_now, v_now, v_now, NULL, p_ttl, (v_now + p_ttl) / 300000, 0, 0, p_print, p_attempt_id, p_owner,
+		NULL, NULL, NULL, NULL, p_cause
 		FROM (SELECT nextval('@@hapax_token') AS token, set_config('lock_timeout', p_wait_ms::text, true) AS wait
 			OFFSET 0) t
 		WHERE t.wait IS NOT NULL AND t.token >= (v_now - 1000) * 1000
-		AND length(p_tenant) + length(p_group) + length(p_key) + coalesce(length(p_owner), 0) <= p_room
+		AND length(p_tenant) + length(p_group) + length(p_key) + coalesce(length(p_owner), 0)
+			+ coalesce(length(p_cause), 0) <= p_room
 		AND @@hapax_is_good(p_key, p_group, p_tenant, p_print, p_ttl, NULL)
 		AND coalesce((SELECT s.parked FROM @@hapax_scope s
 			WHERE s.tenant = p_tenant AND s.grp = p_group) < p_parked_max, true)
@@ -898,8 +910,8 @@ $$;
 -- Decide by the full rules, with waits of at most p_wait_ms.
 CREATE OR REPLACE FUNCTION @@hapax_tx_claim(
 	p_wait_ms bigint, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint, p_tenant bytea, p_group bytea,
-	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint) RETURNS @@hapax_answer
-LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
+	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint, p_cause bytea)
+RETURNS @@hapax_answer LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	o @@hapax_op;
 	a @@hapax_answer;
@@ -917,6 +929,7 @@ BEGIN
 	o.attempt_id := p_attempt_id;
 	o.owner := p_owner;
 	o.ttl := p_ttl;
+	o.cause := p_cause;
 	a := @@hapax_one(o, p_now, p_parked_max, true);
 	PERFORM set_config('lock_timeout', v_wait, true);
 	RETURN a;

@@ -46,6 +46,7 @@ enum answer {
 	ANSWER_RECORD_ATTEMPT,
 	ANSWER_RECORD_FIRST_SEEN,
 	ANSWER_RECORD_EXPIRES,
+	ANSWER_CAUSE = 31,
 };
 
 bool hx_postgres_get_number(const PGresult *result, int row, int column, int64_t *ret_number)
@@ -142,6 +143,7 @@ bool hx_postgres_record_read(
 	record->ttl_ms = get_or(result, row, column + ANSWER_TTL, HAPAX_TTL_FOREVER);
 	record->owner = hx_postgres_get_bytes(result, row, column + ANSWER_OWNER);
 	record->error = hx_postgres_get_bytes(result, row, column + ANSWER_ERROR);
+	record->cause = hx_postgres_get_bytes(result, row, column + ANSWER_CAUSE);
 	return copy_fixed(
 		       hx_postgres_get_bytes(result, row, column + ANSWER_FINGERPRINT),
 		       record->fingerprint, sizeof(record->fingerprint),

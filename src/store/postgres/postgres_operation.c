@@ -47,6 +47,7 @@ const Oid hx_postgres_argument_types[HX_POSTGRES_ARGUMENTS] = {
 	HX_POSTGRES_INT8_ARRAY,  HX_POSTGRES_BYTEA_ARRAY, HX_POSTGRES_BYTEA_ARRAY,
 	HX_POSTGRES_INT2_ARRAY,  HX_POSTGRES_INT2_ARRAY,  HX_POSTGRES_INT8_ARRAY,
 	HX_POSTGRES_INT8_ARRAY,  HX_POSTGRES_INT8_ARRAY,  HX_POSTGRES_INT8_ARRAY,
+	HX_POSTGRES_BYTEA_ARRAY,
 };
 
 /* The arrays, in the order of hapax_operate(). */
@@ -77,6 +78,7 @@ enum column {
 	COLUMN_FIRST_SEEN,
 	COLUMN_CHANGED,
 	COLUMN_EXPIRES,
+	COLUMN_CAUSE,
 	COLUMN_COUNT,
 };
 
@@ -227,6 +229,7 @@ static struct value load_value(const struct hapax_record *load, enum column colu
 	case COLUMN_FIRST_SEEN: return number(load->first_seen_ms);
 	case COLUMN_CHANGED: return number(load->changed_ms);
 	case COLUMN_EXPIRES: return span(load->expires_ms);
+	case COLUMN_CAUSE: return text(load->cause);
 	default: return no_value;
 	}
 }
@@ -268,6 +271,7 @@ static struct value value_of(
 	case COLUMN_LEASE: return number(op->lease_ms);
 	case COLUMN_TTL: return span(op->ttl_ms);
 	case COLUMN_TOKEN: return number((int64_t)op->token);
+	case COLUMN_CAUSE: return is_claim ? text(op->cause) : no_value;
 	default: return no_value;
 	}
 }
@@ -450,9 +454,9 @@ void hx_postgres_scalars_claim(
 	struct hx_postgres_scalars *scalars, const struct hapax_op *op,
 	const struct hx_postgres_rules *rules, int64_t wait_ms)
 {
-	static const enum column columns[] = {COLUMN_FLAGS,      COLUMN_ROOM,  COLUMN_TENANT,
-					      COLUMN_GROUP,      COLUMN_KEY,   COLUMN_PRINT,
-					      COLUMN_ATTEMPT_ID, COLUMN_OWNER, COLUMN_TTL};
+	static const enum column columns[] = {
+		COLUMN_FLAGS, COLUMN_ROOM,       COLUMN_TENANT, COLUMN_GROUP, COLUMN_KEY,
+		COLUMN_PRINT, COLUMN_ATTEMPT_ID, COLUMN_OWNER,  COLUMN_TTL,   COLUMN_CAUSE};
 
 	scalars->count = 0;
 	add_number(scalars, wait_ms);

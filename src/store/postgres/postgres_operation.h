@@ -22,8 +22,8 @@
 
 enum {
 	HX_POSTGRES_SCALARS = 4,
-	HX_POSTGRES_ARGUMENTS = 30,
-	HX_POSTGRES_COLUMNS = 31, /* of hapax_answer */
+	HX_POSTGRES_ARGUMENTS = 31,
+	HX_POSTGRES_COLUMNS = 32, /* of hapax_answer */
 	HX_POSTGRES_OPS_MAX = 1024,
 };
 
@@ -84,9 +84,9 @@ enum hapax_status hx_postgres_arguments_encode(
 
 /* The arguments of hapax_tx_take() and hapax_tx_finish(): one operation, nothing is copied. */
 enum {
-	HX_POSTGRES_CLAIM_SCALARS = 12,
+	HX_POSTGRES_CLAIM_SCALARS = 13,
 	HX_POSTGRES_COMPLETE_SCALARS = 11,
-	HX_POSTGRES_TX_SCALARS_MAX = 12,
+	HX_POSTGRES_TX_SCALARS_MAX = 13,
 };
 
 struct hx_postgres_scalars {

@@ -24,7 +24,7 @@
 enum { HX_POSTGRES_SESSION_STEPS = 3 };
 
 /* The version of the ledger that this program reads and writes. */
-enum { HX_POSTGRES_VERSION = 3 };
+enum { HX_POSTGRES_VERSION = 4 };
 
 enum { HX_POSTGRES_GUARANTEE_SIZE = 200 };
 

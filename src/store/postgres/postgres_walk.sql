@@ -187,7 +187,7 @@ BEGIN
 	EXECUTE format('GRANT USAGE ON SCHEMA %s TO %I', rtrim('@@', '.'), p_role);
 	EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON @@hapax_record, @@hapax_result, @@hapax_result_rest,
 		@@hapax_scope, @@hapax_counter, @@hapax_offset TO %I', p_role);
-	EXECUTE format('GRANT SELECT ON @@hapax_meta TO %I', p_role);
+	EXECUTE format('GRANT SELECT ON @@hapax_meta, @@hapax_processed_events TO %I', p_role);
 	EXECUTE format('GRANT USAGE, SELECT, UPDATE ON SEQUENCE @@hapax_token TO %I', p_role);
 END
 $$;

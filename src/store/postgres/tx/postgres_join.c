@@ -43,7 +43,7 @@ enum {
 #define FINISH_STATEMENT "hapax_tx_finish"
 
 /* The short path for a new key; the full rules for other keys, in the same round trip. */
-#define CLAIM_ARGUMENTS "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)"
+#define CLAIM_ARGUMENTS "($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
 #define CLAIM_SQL                                                                         \
 	"SELECT t.taken, CASE WHEN t.taken IS NULL THEN @@hapax_tx_claim" CLAIM_ARGUMENTS \
 	" END FROM (SELECT @@hapax_tx_take" CLAIM_ARGUMENTS " AS taken OFFSET 0) t"
