@@ -89,12 +89,13 @@ struct hapax_run_options {
 	enum hapax_on_lapse on_lapse;
 	enum hapax_on_mismatch on_mismatch;
 	int is_disabled; /* every request runs unprotected; the store is not used */
+	int omits_cause; /* the record does not keep the event of the request */
 };
 
 #define HAPAX_RUN_OPTIONS_INIT                                                         \
 	{                                                                              \
 		sizeof(struct hapax_run_options), 0, 0, 0, 0, 0, HAPAX_ON_LAPSE_RETRY, \
-			HAPAX_ON_MISMATCH_REJECT, 0                                    \
+			HAPAX_ON_MISMATCH_REJECT, 0, 0                                 \
 	}
 
 /* One key of a request that has several. */
@@ -167,12 +168,16 @@ struct hapax_request {
 	struct hapax_bytes owner;                /* text for people; empty: the processor's */
 	hapax_step_fn *step;                     /* begin only; hapax_process() has its own */
 	void *context;
+	struct hapax_bytes cause; /* the event of this request, by hapax_cause_write(); or empty */
 };
 
 #define HAPAX_REQUEST_INIT                                                                    \
 	{                                                                                     \
 		sizeof(struct hapax_request), {NULL, 0}, {NULL, 0}, {NULL, 0}, NULL, NULL, 0, \
-			NULL, {NULL, 0}, NULL, NULL                                           \
+			NULL, {NULL, 0}, NULL, NULL,                                          \
+		{                                                                             \
+			NULL, 0                                                               \
+		}                                                                             \
 	}
 
 enum hapax_answer_flags {
@@ -218,15 +223,20 @@ struct hapax_answer {
 	uint64_t original_token;
 	/* ACQUIRED: identifies this claim in its record, like hapax_op.attempt_id. Else zeros. */
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
+	/*
+	 * REPLAY, IN_PROGRESS, PARKED: the event that the key was claimed for, for
+	 * hapax_cause_read(); empty: the record has none, or was not read.
+	 */
+	struct hapax_bytes original_cause;
 };
 
 #define HAPAX_ANSWER_INIT                                                                         \
 	{                                                                                         \
 		sizeof(struct hapax_answer), HAPAX_OK, HAPAX_OUTCOME_NONE, HAPAX_RUN_OK, 0, 0, 0, \
 			0, 0, HAPAX_TIME_NEVER, 0, {NULL, 0}, {NULL, 0},                          \
-			{HAPAX_RESULT_NONE, HAPAX_RESULT_OK, 0, 0, {NULL, 0}, {NULL, 0}}, 0,      \
+			{HAPAX_RESULT_NONE, HAPAX_RESULT_OK, 0, 0, {NULL, 0}, {NULL, 0}}, 0, {0}, \
 		{                                                                                 \
-			0                                                                         \
+			NULL, 0                                                                   \
 		}                                                                                 \
 	}
 

@@ -96,6 +96,18 @@ bool hx_utf8_is_valid(struct hapax_bytes text)
 	return true;
 }
 
+struct hapax_bytes hx_utf8_cut(struct hapax_bytes text, size_t size_max)
+{
+	const unsigned char *at = text.data;
+	size_t size = size_max;
+
+	if (text.size <= size_max)
+		return text;
+	while (size > 0 && is_continuation(at[size]))
+		size--;
+	return (struct hapax_bytes){text.data, size};
+}
+
 bool hx_utf8_fault(struct hapax_bytes text, size_t size_max, char why[HX_UTF8_FAULT_SIZE])
 {
 	const unsigned char *data = text.data;

@@ -55,6 +55,9 @@ bool hx_utf8_is_hidden(uint32_t code);
 
 bool hx_utf8_is_valid(struct hapax_bytes text);
 
+/* The first characters of valid text that are at most size_max bytes together. */
+struct hapax_bytes hx_utf8_cut(struct hapax_bytes text, size_t size_max);
+
 enum { HX_UTF8_FAULT_SIZE = 96 };
 
 /*

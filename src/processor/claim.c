@@ -62,6 +62,8 @@ static void claim_ask(struct hx_pump *pump, struct hapax_run *run, int64_t now_m
 	run->is_bare = false;
 	run->is_late = false;
 	run->repeats = 0;
+	/* Its bytes lie in the record's buffer, which the claim overwrites. */
+	run->answer.original_cause = hx_bytes(NULL, 0);
 	run->give_up_at_ms = hx_time_after(now_ms, options->timeout_ms);
 	hx_pump_ask(pump, run);
 	hx_run_arm(run);
@@ -194,6 +196,16 @@ static void note_holder(struct hapax_run *run, struct hapax_bytes owner)
 	run->answer.owner = hx_bytes(run->holder, size);
 }
 
+/* Copy the holder's event into the buffer of the record, which no claim uses meanwhile. */
+static void note_cause(struct hapax_run *run, struct hapax_bytes cause)
+{
+	struct hapax_buf *buf = &run->keys[0].buf;
+
+	hx_buf_clear(buf);
+	if (cause.size != 0 && hx_buf_append(buf, cause.data, cause.size) == HAPAX_OK)
+		run->answer.original_cause = hapax_buf_bytes(buf);
+}
+
 /* Copy the part of the store's answer that the caller may see. */
 static void note(struct hapax_run *run, const struct hapax_op *op, size_t index)
 {
@@ -213,6 +225,7 @@ static void note(struct hapax_run *run, const struct hapax_op *op, size_t index)
 	answer->lease_left_ms = op->lease_left_ms;
 	note_holder(run, key->record.owner);
 	answer->error = key->record.error;
+	answer->original_cause = key->record.cause;
 	answer->original_token = 0;
 	memset(&answer->result, 0, sizeof(answer->result));
 	answer->flags &= ~(unsigned)(HAPAX_ANSWER_UNVERIFIED | HAPAX_ANSWER_MISMATCH);
@@ -232,6 +245,7 @@ static void acquired(struct hx_pump *pump, struct hapax_run *run)
 	memcpy(run->answer.attempt_id, run->attempt_id, sizeof(run->attempt_id));
 	run->answer.owner = hx_bytes(NULL, 0);
 	run->answer.error = hx_bytes(NULL, 0);
+	run->answer.original_cause = hx_bytes(NULL, 0);
 	for (size_t i = 0; i < run->key_count; i++) {
 		struct hx_key_queue *queue = run->keys[i].queue;
 
@@ -389,9 +403,10 @@ static void mismatched(struct hx_pump *pump, struct hapax_run *run, size_t index
 
 	assert(run->answer.outcome == HAPAX_OUTCOME_MISMATCH);
 	if (run->options.on_mismatch == HAPAX_ON_MISMATCH_REJECT) {
-		/* A caller must not see the owner and error of a different payload. */
+		/* A caller must not see the owner, error and event of a different payload. */
 		run->answer.owner = hx_bytes(NULL, 0);
 		run->answer.error = hx_bytes(NULL, 0);
+		run->answer.original_cause = hx_bytes(NULL, 0);
 	} else {
 		run->answer.flags |= HAPAX_ANSWER_MISMATCH;
 		if (state == HAPAX_STATE_CLAIMED) {
@@ -519,6 +534,7 @@ static bool claim_attach(struct hx_pump *pump, struct hapax_run *run, int64_t no
 	answer->attempt = holder->attempt;
 	answer->first_seen_ms = holder->answer.first_seen_ms;
 	note_holder(run, holder->owner);
+	note_cause(run, holder->cause);
 	if (holder->lease_ends_ms > now_ms)
 		answer->lease_left_ms = holder->lease_ends_ms - now_ms;
 	stand_in_line(pump, run, 0);

@@ -40,6 +40,8 @@ static void fill(
 	op->owner = request->owner;
 	if (op->owner.size == 0)
 		op->owner = hapax_bytes_from_text(processor->owner);
+	if (!options->omits_cause)
+		op->cause = request->cause;
 	op->lease_ms = options->lease_ms;
 	op->ttl_ms = options->ttl_ms;
 	op->on_lapse = options->on_lapse;
@@ -85,6 +87,7 @@ static void answer_from(
 		return;
 	answer->owner = direct->record.owner;
 	answer->error = direct->record.error;
+	answer->original_cause = direct->record.cause;
 	if (outcome == HAPAX_OUTCOME_REPLAY)
 		answer->original_token = direct->record.token;
 	if (op->outcome == HAPAX_OUTCOME_REPLAY)

@@ -39,6 +39,7 @@ static void leave_out(struct hapax_answer *answer)
 {
 	answer->owner = hx_bytes(NULL, 0);
 	answer->error = hx_bytes(NULL, 0);
+	answer->original_cause = hx_bytes(NULL, 0);
 	answer->result.omitted_bytes += answer->result.body.size;
 	answer->result.headers = hx_bytes(NULL, 0);
 	answer->result.body = hx_bytes(NULL, 0);
@@ -48,8 +49,8 @@ static void leave_out(struct hapax_answer *answer)
 static void keep_answer(struct hapax_call *call, const struct hapax_answer *answer)
 {
 	struct hapax_answer *kept = &call->answer;
-	size_t size = answer->owner.size + answer->error.size + answer->result.headers.size +
-		answer->result.body.size;
+	size_t size = answer->owner.size + answer->error.size + answer->original_cause.size +
+		answer->result.headers.size + answer->result.body.size;
 
 	*kept = *answer;
 	if (call->buf == NULL || hx_buf_reserve(call->buf, size) != HAPAX_OK) {
@@ -58,6 +59,7 @@ static void keep_answer(struct hapax_call *call, const struct hapax_answer *answ
 	}
 	kept->owner = hapax_process_keep(call->buf, answer->owner);
 	kept->error = hapax_process_keep(call->buf, answer->error);
+	kept->original_cause = hapax_process_keep(call->buf, answer->original_cause);
 	kept->result.headers = hapax_process_keep(call->buf, answer->result.headers);
 	kept->result.body = hapax_process_keep(call->buf, answer->result.body);
 	assert(kept->error.size == answer->error.size);

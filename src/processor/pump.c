@@ -150,6 +150,7 @@ static void tell_step(struct hapax_run *run, enum hapax_step step)
 		assert(answer.owner.size <= sizeof(holder));
 		memset(&answer.result, 0, sizeof(answer.result));
 		answer.error = hx_bytes(NULL, 0);
+		answer.original_cause = hx_bytes(NULL, 0);
 		memcpy(holder, run->holder, answer.owner.size);
 		answer.owner.data = holder;
 	}
@@ -271,6 +272,7 @@ static void fill_claim(struct hapax_op *op, struct hx_run_key *key)
 	op->fingerprint = key->has_fingerprint ? key->fingerprint : NULL;
 	op->attempt_id = run->attempt_id;
 	op->owner = run->owner;
+	op->cause = run->cause;
 	op->lease_ms = run->options.lease_ms;
 	op->ttl_ms = run->options.ttl_ms;
 	op->on_lapse = run->options.on_lapse;

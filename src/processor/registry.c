@@ -276,13 +276,27 @@ static void give_scratch(struct hapax_registry *registry, struct hapax_buf *scra
 	hapax_buf_free(scratch);
 }
 
-static struct hapax_bytes own_type(const struct hapax_event *event)
+static struct hapax_bytes attribute(const struct hapax_event *event, struct hapax_bytes name)
 {
 	for (size_t i = 0; i < event->attribute_count; i++) {
-		if (hx_bytes_equal(event->attributes[i].name, HX_BYTES_LIT("type")))
+		if (hx_bytes_equal(event->attributes[i].name, name))
 			return event->attributes[i].value;
 	}
 	return hx_bytes(NULL, 0);
+}
+
+static struct hapax_bytes pack_cause(
+	const struct hapax_event *event, struct hapax_bytes type,
+	unsigned char buffer[HAPAX_CAUSE_SIZE_MAX])
+{
+	const struct hapax_cause cause = {
+		.id = attribute(event, HX_BYTES_LIT("id")),
+		.type = type,
+		.source = attribute(event, HX_BYTES_LIT("source")),
+		.time_ms = event->time_ms == HAPAX_TIME_UNKNOWN ? 0 : event->time_ms,
+	};
+
+	return hapax_cause_write(&cause, buffer);
 }
 
 static const struct row *find_row(const struct hapax_registry *registry, struct hapax_bytes type)
@@ -331,6 +345,7 @@ enum hapax_status hapax_registry_process(
 	struct hapax_registry *registry, struct hapax_bytes type, const struct hapax_event *event,
 	struct hapax_answer *answer, struct hapax_buf *buf, struct hapax_error *err)
 {
+	unsigned char cause[HAPAX_CAUSE_SIZE_MAX];
 	struct hapax_request request = HAPAX_REQUEST_INIT;
 	struct hx_run_origin origin = {.event = event};
 	struct hapax_run_options options;
@@ -342,7 +357,7 @@ enum hapax_status hapax_registry_process(
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "a registry and an event are required");
 	if (type.size == 0)
-		type = own_type(event);
+		type = attribute(event, HX_BYTES_LIT("type"));
 	row = find_row(registry, type);
 	if (row == NULL)
 		return hx_error_set(
@@ -366,6 +381,8 @@ enum hapax_status hapax_registry_process(
 	if (keys.key.has_fingerprint && !keys.key.is_fingerprint)
 		request.fingerprint = keys.key.fingerprint;
 	request.options = &options;
+	if (!options.omits_cause)
+		request.cause = pack_cause(event, type, cause);
 	if (keys.has_shadow)
 		origin.shadow = &keys.shadow;
 	return hx_processor_process(

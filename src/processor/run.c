@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "processor/processor.h"
+#include "record/cause.h"
 
 enum {
 	/* Memory that a run in the pool may keep: there may be thousands. */
@@ -19,8 +20,8 @@ enum {
 	/* Runs in the pool; after a burst, the rest is freed. */
 	POOL_MAX = 4096,
 	KEYS_MAX = 1024,
-	TEXT_BYTES_MAX =
-		KEYS_MAX * (HX_KEY_SIZE_MAX + 2 * HX_SCOPE_PART_SIZE_MAX) + HX_OWNER_SIZE_MAX,
+	TEXT_BYTES_MAX = KEYS_MAX * (HX_KEY_SIZE_MAX + 2 * HX_SCOPE_PART_SIZE_MAX) +
+		HX_OWNER_SIZE_MAX + HX_CAUSE_SIZE_MAX,
 };
 
 static const struct hapax_bytes default_name = {"default", 7};
@@ -273,19 +274,22 @@ static void sort(struct hx_run_key *keys, size_t count)
 
 static enum hapax_status run_fill(
 	struct hapax_run *run, const struct hapax_request_key *keys, struct hapax_bytes owner,
-	struct hapax_error *err)
+	struct hapax_bytes cause, struct hapax_error *err)
 {
-	size_t size = owner.size;
+	size_t size = owner.size + cause.size;
 	enum hapax_status status;
 
 	assert(run->text.size == 0);
 	assert(owner.size <= HX_OWNER_SIZE_MAX);
+	assert(cause.size <= HX_CAUSE_SIZE_MAX);
 	for (size_t i = 0; i < run->key_count; i++)
 		size += keys[i].tenant.size + keys[i].group.size + keys[i].key.size;
 	status = hx_buf_reserve(&run->text, size);
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "not enough memory; nothing was started");
 	run->owner = copy_text(run, owner);
+	if (cause.size != 0)
+		run->cause = copy_text(run, cause);
 	for (size_t i = 0; i < run->key_count; i++)
 		copy_key(run, &run->keys[i], &keys[i], i);
 	/* Default names are not copied: the text may be shorter, but never longer. */
@@ -359,6 +363,8 @@ static const char *what_is_wrong(const struct hapax_request *request, bool is_di
 	if ((request->key_count != 0 && request->keys == NULL) ||
 	    !is_within(request->owner, SIZE_MAX))
 		return "a size is given without data";
+	if (!hx_cause_fits(request->cause))
+		return "its cause was not packed by hapax_cause_write()";
 	/* A disabled run asks nothing and needs no key. */
 	if (is_disabled)
 		return NULL;
@@ -428,7 +434,8 @@ static enum hapax_status prepare(
 	assert(run->steps == 0);
 	assert(!run->is_telling);
 	run->context = request->context;
-	status = run_fill(run, keys, owner, err);
+	status = run_fill(
+		run, keys, owner, options->omits_cause ? hx_bytes(NULL, 0) : request->cause, err);
 	for (size_t i = 0; i < run->key_count && status == HAPAX_OK; i++) {
 		if (!hx_key_queues_join(&processor->queues, &processor->timers, &run->keys[i]))
 			status = hx_error_set(

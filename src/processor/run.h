@@ -69,7 +69,7 @@ struct hapax_run {
 	struct hapax_processor *processor;
 	struct hx_run_key *keys;
 	size_t key_capacity;
-	struct hapax_buf text; /* tenant, group, key and owner */
+	struct hapax_buf text; /* tenant, group, key, owner and cause */
 	struct hapax_buf error;
 	struct hapax_run *all_next; /* in the list of all runs */
 	struct hapax_run *all_back;
@@ -88,6 +88,7 @@ struct hapax_run {
 	void *context;
 	const struct hx_run_origin *origin;
 	struct hapax_bytes owner;
+	struct hapax_bytes cause;
 	size_t key_count; /* 0: unprotected */
 
 	unsigned steps; /* 1 << enum hapax_step: to be reported */

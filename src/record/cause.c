@@ -38,18 +38,7 @@ static bool is_text(struct hapax_bytes text)
 /* What is kept of text: whole characters, at most 255 bytes. */
 static struct hapax_bytes cause_cut(struct hapax_bytes text)
 {
-	const unsigned char *at = text.data;
-	size_t size = text.size;
-
-	if (!is_text(text))
-		return hx_bytes(NULL, 0);
-	if (size > HAPAX_CAUSE_PART_SIZE_MAX) {
-		size = HAPAX_CAUSE_PART_SIZE_MAX;
-		/* A byte 10xxxxxx continues a character that began before it. */
-		while (size > 0 && (at[size] & 0xc0) == 0x80)
-			size--;
-	}
-	return hx_bytes(text.data, size);
+	return is_text(text) ? hx_utf8_cut(text, HAPAX_CAUSE_PART_SIZE_MAX) : hx_bytes(NULL, 0);
 }
 
 struct hapax_bytes hapax_cause_write(

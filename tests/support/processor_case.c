@@ -86,6 +86,7 @@ static void told(
 	void *context)
 {
 	struct call *call = context;
+	struct hapax_cause cause;
 
 	if (call->step_count == CALL_STEPS_MAX || call->has_ended)
 		abort();
@@ -95,6 +96,8 @@ static void told(
 	copy_text(call->body, answer->result.body);
 	copy_text(call->error, answer->error);
 	copy_text(call->owner, answer->owner);
+	(void)hapax_cause_read(answer->original_cause, &cause);
+	copy_text(call->cause_id, cause.id);
 	call->has_ended = step == HAPAX_STEP_END;
 	if (step == HAPAX_STEP_RUN && call->finishes &&
 	    hapax_run_finish(

@@ -35,6 +35,7 @@ struct call {
 	char body[CALL_BODY_MAX];
 	char error[CALL_BODY_MAX];
 	char owner[CALL_BODY_MAX];
+	char cause_id[CALL_BODY_MAX];
 	/* When it is told to run: finish at once. */
 	bool finishes;
 	enum hapax_run_outcome outcome;

@@ -407,6 +407,44 @@ static void bad_rows_are_refused(void **state)
 	hapax_registry_free(NULL);
 }
 
+/* A10: attributes of the event, each cut at 255 bytes; a long one does not hide the others. */
+static void a_duplicate_learns_of_the_first_event(void **state)
+{
+	static char source[300];
+	struct hapax_field attributes[] = {
+		{hapax_bytes_from_text("id"), hapax_bytes_from_text("e-1")},
+		{hapax_bytes_from_text("source"), {source, sizeof(source)}},
+		{hapax_bytes_from_text("type"), hapax_bytes_from_text("a")}};
+	struct hapax_registration row = row_for(NULL, "field:data.id");
+	struct hapax_answer answer = HAPAX_ANSWER_INIT;
+	struct hapax_event event = event_of("{\"id\": 1}");
+	struct hapax_buf *buf = hapax_buf_new(4096);
+	struct hapax_cause cause;
+
+	(void)state;
+	memset(source, 's', sizeof(source));
+	make(&row, 1);
+	event.attributes = attributes;
+	event.attribute_count = 3;
+	event.time_ms = 1700000000;
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(
+			hapax_registry_process(
+				registry, (struct hapax_bytes){NULL, 0}, &event, &answer, buf,
+				NULL),
+			HAPAX_OK);
+		assert_int_equal(hapax_cause_read(answer.original_cause, &cause), i);
+		attributes[0].value = hapax_bytes_from_text("e-2");
+		event.time_ms = HAPAX_TIME_UNKNOWN;
+	}
+	assert_int_equal(cause.id.size, 3);
+	assert_memory_equal(cause.id.data, "e-1", 3);
+	assert_memory_equal(cause.type.data, "a", 1);
+	assert_int_equal(cause.source.size, HAPAX_CAUSE_PART_SIZE_MAX);
+	assert_int_equal(cause.time_ms, 1700000000);
+	hapax_buf_free(buf);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -425,6 +463,7 @@ int main(void)
 		CASE(scratch_of_a_large_event_is_given_back),
 		CASE(options_are_those_of_the_row),
 		CASE(bad_rows_are_refused),
+		CASE(a_duplicate_learns_of_the_first_event),
 	};
 
 	return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
