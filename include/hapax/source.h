@@ -213,8 +213,9 @@ struct hapax_consumer_event {
 	struct hapax_bytes original; /* DUPLICATE: topic and place of the original; may be empty */
 	enum hapax_duplicate_cause cause;
 	int64_t first_seen_ms;
-	int64_t delay_ms;      /* RETRY, UNDELIVERED: until the next attempt; 0: none */
-	struct hapax_bytes id; /* of the message as an event, like the next two; may be empty */
+	int64_t delay_ms; /* RETRY, UNDELIVERED: until the next attempt; 0: none */
+	struct hapax_bytes
+		id; /* of the event, else of the message; may be empty, like the next 2 */
 	struct hapax_bytes type;
 	struct hapax_bytes source;
 	uint64_t token;     /* DUPLICATE: of the first run */
@@ -222,6 +223,7 @@ struct hapax_consumer_event {
 	/* DUPLICATE, DECIDED, ENDED: what the processor answered; else NULL. */
 	const struct hapax_answer *answer;
 	int64_t took_ns; /* DUPLICATE, DECIDED: of the claim; ENDED: of the handler; -1: unknown */
+	int64_t time_ms; /* of the event, else of the message; 0: unknown */
 };
 
 /* Called on the consumer's thread. Must not block, nor call the consumer, except stop. */

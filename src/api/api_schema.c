@@ -89,10 +89,12 @@ const char hx_api_schemas[] = "{"
 	OBJECT("Sweep", "\"looked\",\"removed\",\"lapsed\",\"remaining\",\"done\"",
 	       COUNT("looked") "," COUNT("removed") "," COUNT("lapsed") "," COUNT("remaining") ","
 	       "\"done\":{\"type\":\"boolean\"}") ","
-	OBJECT("Original", "\"first_seen\",\"attempt\"", TIME("first_seen") "," COUNT("attempt")) ","
+	OBJECT("Event", "", ANY("id") "," ANY("type") "," ANY("source") "," TIME("time")) ","
+	OBJECT("Original", "\"first_seen\",\"attempt\"",
+	       TIME("first_seen") "," COUNT("attempt") ",\"event\":" REF("Event")) ","
 	OBJECT("Decision", "\"at\",\"decision\",\"door\"",
 	       TIME("at") ",\"decision\":{\"enum\":[" DECISIONS "]}," TEXT("door") "," NAMES ","
-	       TEXT("type") "," TEXT("source") ","
+	       "\"event\":" REF("Event") ","
 	       "\"token\":{\"type\":\"integer\",\"minimum\":0,\"description\":\"acquired only\"},"
 	       "\"original\":" REF("Original") ","
 	       COUNT("age_ms") ",\"cause\":{\"enum\":[\"concurrent\",\"redelivered\",\"repeated\","

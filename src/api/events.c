@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/random.h"
 #include "wire/http1/http1_text.h"
+#include "wire/record/record_json.h"
 
 enum {
 	PUMP_MS = 100,
@@ -109,16 +110,14 @@ static void write_note(struct hx_json_write *json, const struct hx_feed_note *no
 	hx_json_write_any(json, "tenant", note->tenant);
 	hx_json_write_any(json, "group", note->group);
 	hx_json_write_any(json, "key", note->key);
-	if (note->type.size > 0)
-		hx_json_write_bytes(json, "type", note->type);
-	if (note->source.size > 0)
-		hx_json_write_bytes(json, "source", note->source);
+	hx_record_event_write_json(json, "event", &note->event);
 	if (note->token > 0)
 		hx_json_write_unsigned(json, "token", note->token);
 	if (hx_feed_is_duplicate(note)) {
 		hx_json_write_begin(json, "original", '{');
 		hx_json_write_time(json, "first_seen", note->first_seen_ms);
 		hx_json_write_unsigned(json, "attempt", note->attempt);
+		hx_record_event_write_json(json, "event", &note->original);
 		hx_json_write_end(json, '}');
 		hx_json_write_signed(
 			json, "age_ms",

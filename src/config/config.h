@@ -169,6 +169,11 @@ struct hx_config_type {
 	int64_t ttl_ms;
 };
 
+enum hx_config_remember {
+	HX_CONFIG_REMEMBER_ON = 0,
+	HX_CONFIG_REMEMBER_OFF = 1,
+};
+
 /* Settings of a scope, complete: values not given come from `defaults`. */
 struct hx_config_scope {
 	const char *scope;  /* as written: "acme/payments" */
@@ -183,6 +188,7 @@ struct hx_config_scope {
 	enum hapax_on_mismatch on_mismatch;
 	enum hapax_on_missing on_missing;
 	enum hx_config_on_store_failure on_store_failure;
+	enum hx_config_remember remember; /* whether a record keeps its event */
 	const struct hx_config_type *types;
 	size_t type_count;
 	struct hx_place place; /* where it is written; none for `defaults` */

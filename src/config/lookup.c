@@ -158,6 +158,7 @@ void hx_config_run_options(
 	options.on_lapse = scope->on_lapse;
 	options.on_mismatch = scope->on_mismatch;
 	options.is_disabled = !config->enabled || !scope->enabled;
+	options.omits_cause = scope->remember == HX_CONFIG_REMEMBER_OFF;
 	*ret_options = options;
 }
 

@@ -172,7 +172,7 @@ static bool run_is_same(const struct hapax_run_options *a, const struct hapax_ru
 	return a->lease_ms == b->lease_ms && a->ttl_ms == b->ttl_ms &&
 		a->max_run_ms == b->max_run_ms && a->result_size_max == b->result_size_max &&
 		a->on_lapse == b->on_lapse && a->on_mismatch == b->on_mismatch &&
-		a->is_disabled == b->is_disabled;
+		a->is_disabled == b->is_disabled && a->omits_cause == b->omits_cause;
 }
 
 bool hx_config_consumer_is_same(

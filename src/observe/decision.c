@@ -179,8 +179,8 @@ static void feed_decision(
 			.tenant = decision->tenant,
 			.group = decision->group,
 			.key = decision->key,
-			.type = decision->event.type,
-			.source = decision->event.source,
+			.event = decision->event,
+			.original = decision->original,
 		});
 }
 

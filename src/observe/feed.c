@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/utf8.h"
 
 /* One thread writes, another takes: neither waits. */
 struct ring {
@@ -84,6 +85,21 @@ static unsigned char *copy_text(
 	return at + size;
 }
 
+static unsigned char *copy_word(
+	struct hapax_bytes *text, struct hapax_bytes source, unsigned char *at)
+{
+	return copy_text(
+		text, hx_utf8_cut(source, HX_FEED_WORD_SIZE_MAX), HX_FEED_WORD_SIZE_MAX, at);
+}
+
+static unsigned char *copy_event(
+	struct hapax_cause *to, const struct hapax_cause *event, unsigned char *at)
+{
+	at = copy_word(&to->id, event->id, at);
+	at = copy_word(&to->type, event->type, at);
+	return copy_word(&to->source, event->source, at);
+}
+
 void hx_feed_slot_set(struct hx_feed_slot *slot, const struct hx_feed_note *note)
 {
 	struct hx_feed_note *to = &slot->note;
@@ -93,8 +109,8 @@ void hx_feed_slot_set(struct hx_feed_slot *slot, const struct hx_feed_note *note
 	at = copy_text(&to->tenant, note->tenant, HX_SCOPE_PART_SIZE_MAX, at);
 	at = copy_text(&to->group, note->group, HX_SCOPE_PART_SIZE_MAX, at);
 	at = copy_text(&to->key, note->key, HX_KEY_SIZE_MAX, at);
-	at = copy_text(&to->type, note->type, HX_FEED_WORD_SIZE_MAX, at);
-	at = copy_text(&to->source, note->source, HX_FEED_WORD_SIZE_MAX, at);
+	at = copy_event(&to->event, &note->event, at);
+	at = copy_event(&to->original, &note->original, at);
 	assert((size_t)(at - slot->text) <= sizeof(slot->text));
 }
 

@@ -31,11 +31,11 @@ enum {
 	/* Per writer, between two takes. */
 	HX_FEED_NOTES_MAX = 256,
 
-	/* For an event's type and source: more is cut. */
+	/* For an event's id, type and source: more is cut. */
 	HX_FEED_WORD_SIZE_MAX = 128,
 
 	HX_FEED_TEXT_SIZE_MAX =
-		HX_KEY_SIZE_MAX + 2 * HX_SCOPE_PART_SIZE_MAX + 2 * HX_FEED_WORD_SIZE_MAX,
+		HX_KEY_SIZE_MAX + 2 * HX_SCOPE_PART_SIZE_MAX + 6 * HX_FEED_WORD_SIZE_MAX,
 };
 
 enum hx_feed_flag {
@@ -56,8 +56,8 @@ struct hx_feed_note {
 	struct hapax_bytes tenant;
 	struct hapax_bytes group;
 	struct hapax_bytes key;
-	struct hapax_bytes type; /* of an event, or empty; like source */
-	struct hapax_bytes source;
+	struct hapax_cause event;    /* or zeros */
+	struct hapax_cause original; /* a duplicate: the event that the key was claimed for */
 };
 
 /* A note that owns its texts. */

@@ -48,12 +48,13 @@ def test_a_message_and_an_event_are_one(cli):
                 (line["consumer"], line["cause"], line["original"], line["job_id"], line["queue"]),
                 ("orders", "producer", "orders/0/1", "A-2", "default/default"),
             )
-            expect(line["event_type"], "order.paid")
+            expect((line["event_type"], line["original_job_id"]), ("order.paid", "A-2"))
             # Those who look on see it with its cause.
             until(lambda: len(duplicates(daemon)) == 3, "it is noted")
             first = [note for note in duplicates(daemon) if note["door"] == "consumer"]
             expect(sorted((note["key"], note["cause"]) for note in first), [("/shop:A-2", "producer"), ("/shop:A-9", "other_door")])
-            expect({(note["type"], note["source"]) for note in first}, {("order.paid", "/shop")})
+            expect({(note["event"]["type"], note["event"]["source"]) for note in first}, {("order.paid", "/shop")})
+            expect({note["original"]["event"]["id"] for note in first}, {"A-2", "A-9"})
         expect(service.effects, {("/shop", "A-1"): 1, ("/shop", "A-2"): 1})
         expect(len(behind.requests), 1)
         expect(kafka.committed("g", "orders"), 4)

@@ -284,7 +284,9 @@ def test_recent_duplicates_of_every_door(cli):
         by_cause = {note["cause"]: note for note in told["duplicates"]}
         expect(sorted(by_cause), ["concurrent", "other_payload", "redelivered"])
         again = by_cause["redelivered"]
-        expect((again["door"], again["type"], again["source"], again["decision"]), ("gateway", "order.paid", "/shop", "replay"))
+        event = {"id": "1", "type": "order.paid", "source": "/shop"}
+        expect((again["door"], again["event"], again["decision"]), ("gateway", event, "replay"))
+        expect(again["original"]["event"], event)
         record = call("GET", "/keys?limit=5&group=default").json["keys"][0]
         expect((again["key"], again["original"]["first_seen"]), (record["key"], record["first_seen"]))
         assert again["age_ms"] >= 0, again

@@ -380,14 +380,20 @@ gateway:
 
 
 def test_duplicates_are_logged(cli):
-    """A10, E12."""
-    with demo(cli) as service, serve(cli, service.url) as daemon:
-        post(daemon.gateway, "1")
-        post(daemon.gateway, "1")
+    """A10, E12: with the event that the key was claimed for, beside its own."""
+    config = "gateway:\n  routes:\n    - {path: /, key: 'field:data.order'}\n"
+    body = b'{"order":17}'
+    with demo(cli) as service, serve(cli, service.url, config=config) as daemon:
+        post(daemon.gateway, "1", body, ce_time="2026-11-18T06:00:00+01:00")
+        post(daemon.gateway, "2", body, ce_type="order.again", ce_source="/till")
         line = json.loads(daemon.wait_for(lambda text: text if "duplicate" in text else None))
-        expect((line["event_id"], line["event_type"], line["event_source"]), ("1", "order.paid", "/shop"))
-        for name in ("idempotency_key", "job_id", "queue", "original_token", "ttl_remaining", "first_seen"):
-            assert line[name], name
+        expect((line["event_id"], line["event_type"], line["event_source"]), ("2", "order.again", "/till"))
+        expect((line["job_id"], line["queue"], line["idempotency_key"]), ("2", "default/default", "17"))
+        original = [line[f"original_{name}"] for name in ("job_id", "type", "source", "time")]
+        expect(original, ["1", "order.paid", "/shop", "2026-11-18T05:00:00.000Z"])
+        assert line["original_token"] > 0, line
+        assert line["ttl_remaining"].startswith(("1d", "23h59m")), line
+        assert line["first_seen"].endswith("Z"), line
 
 
 def waiting(daemon):

@@ -47,6 +47,7 @@ static void defaults_are_those_of_the_design(void **state)
 	assert_int_equal(config->defaults.on_lapse, HAPAX_ON_LAPSE_RETRY);
 	assert_int_equal(config->defaults.on_mismatch, HAPAX_ON_MISMATCH_REJECT);
 	assert_int_equal(config->defaults.on_missing, HAPAX_ON_MISSING_REJECT);
+	assert_int_equal(config->defaults.remember, HX_CONFIG_REMEMBER_ON);
 	assert_int_equal(config->store.cleanup_interval_ms, 5 * 60 * 1000);
 	assert_int_equal(config->store.max_result, 256 * 1024);
 	assert_int_equal(config->store.parked_max, 10000);

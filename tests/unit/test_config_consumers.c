@@ -69,7 +69,7 @@ static void a_scope_has_its_say(void **state)
 	static const char text[] =
 		"scopes:\n"
 		"- {scope: acme/pay, ttl: 1h, lease: 7s, max_run: 9s, wait: 5s, on_missing: content,\n"
-		"   on_mismatch: duplicate, on_lapse: park, enabled: false}\n"
+		"   on_mismatch: duplicate, on_lapse: park, enabled: false, remember: off}\n"
 		"consumers:\n"
 		"- {name: a, from: 'kafka://h/t', exec: cat, tenant: acme, group: pay}\n"
 		"- {name: b, from: 'kafka://h/t', exec: cat, tenant: acme, group: pay, lease: 3s, ttl: forever}\n"
@@ -91,12 +91,14 @@ static void a_scope_has_its_say(void **state)
 	assert_int_equal(found[0].run.wait_ms, 0);
 	assert_int_equal(found[0].run.on_mismatch, HAPAX_ON_MISMATCH_DUPLICATE);
 	assert_true(found[0].run.is_disabled);
+	assert_true(found[0].run.omits_cause);
 	assert_int_equal(found[0].key_options.on_missing, HAPAX_ON_MISSING_CONTENT);
 	assert_string_equal(found[0].key_options.tenant, "acme");
 	assert_int_equal(found[1].run.lease_ms, 3000);
 	assert_true(found[1].run.ttl_ms == HAPAX_TTL_FOREVER);
 	/* Whose group comes from the message has the settings of none by name. */
 	assert_false(found[2].run.is_disabled);
+	assert_false(found[2].run.omits_cause);
 	assert_int_equal(found[2].run.lease_ms, 30000);
 	assert_int_equal(found[2].key_options.include_count, 1);
 	assert_int_equal(found[2].key_options.exclude_count, 1);
@@ -212,6 +214,7 @@ static void a_reload_knows_what_changed(void **state)
 	assert_false(is_same(ONE "}]", ONE "}]\ndefaults: {lease: 31s}"));
 	assert_true(is_same(ONE ", lease: 5s}]", ONE ", lease: 5s}]\ndefaults: {lease: 31s}"));
 	assert_false(is_same(ONE "}]", ONE "}]\ndefaults: {on_missing: pass}"));
+	assert_false(is_same(ONE "}]", ONE "}]\ndefaults: {remember: off}"));
 	assert_false(is_same(ONE "}]", ONE "}]\nenabled: false"));
 	/* Of what is not theirs nothing counts. */
 	assert_true(is_same(ONE "}]", ONE "}]\ndefaults: {ttl: 1h, max_run: 1s, wait: 1s}"));

@@ -92,6 +92,9 @@ static void what_does_not_fit_is_counted(void **state)
 	assert_int_equal(taken.count, HX_FEED_NOTES_MAX + 1);
 }
 
+#define TEXT_32  "0123456789abcdef0123456789abcdef"
+#define TEXT_127 TEXT_32 TEXT_32 TEXT_32 "0123456789abcdef0123456789abcde"
+
 static void texts_are_cut_and_owned(void **state)
 {
 	static char large[4096];
@@ -100,12 +103,16 @@ static void texts_are_cut_and_owned(void **state)
 
 	(void)state;
 	memset(large, 'x', sizeof(large));
-	note.key = note.tenant = note.group = note.type = note.source =
-		hx_bytes(large, sizeof(large));
+	note.key = note.tenant = note.group = hx_bytes(large, sizeof(large));
+	note.event.source = note.original.id = note.key;
+	/* A character that does not fit goes as a whole. */
+	note.original.type = hapax_bytes_from_text(TEXT_127 "\xc3\xbc");
 	hx_feed_slot_set(&slot, &note);
 	large[0] = 'y';
 	assert_int_equal(slot.note.key.size, HX_KEY_SIZE_MAX);
-	assert_int_equal(slot.note.source.size, HX_FEED_WORD_SIZE_MAX);
+	assert_int_equal(slot.note.event.source.size, HX_FEED_WORD_SIZE_MAX);
+	assert_int_equal(slot.note.original.id.size, HX_FEED_WORD_SIZE_MAX);
+	assert_int_equal(slot.note.original.type.size, 127);
 	assert_int_equal(*(const char *)slot.note.tenant.data, 'x');
 }
 

@@ -143,7 +143,11 @@ static void promised_lines(void **state)
 			 .type = HX_BYTES_LIT("payment.made"),
 			 .source = HX_BYTES_LIT("/shop")},
 		.decision = HAPAX_DECISION_REPLAY,
-		.original = {.id = HX_BYTES_LIT("job_123")},
+		.original =
+			{.id = HX_BYTES_LIT("job_123"),
+			 .type = HX_BYTES_LIT("payment.asked"),
+			 .source = HX_BYTES_LIT("/till"),
+			 .time_ms = NOW_MS - 3600000},
 		.token = 7,
 		.first_seen_ms = NOW_MS - 2760000,
 		.expires_ms = NOW_MS + 83640000};
@@ -158,7 +162,9 @@ static void promised_lines(void **state)
 		"\"job_id\":\"job_456\",\"queue\":\"acme/payments\",\"door\":\"gateway\","
 		"\"event_id\":\"job_456\",\"event_type\":\"payment.made\","
 		"\"event_source\":\"/shop\",\"route\":\"orders\",\"decision\":\"replay\","
-		"\"original_job_id\":\"job_123\",\"original_token\":7,"
+		"\"original_job_id\":\"job_123\",\"original_type\":\"payment.asked\","
+		"\"original_source\":\"/till\","
+		"\"original_time\":\"2024-01-15T09:30:00.000Z\",\"original_token\":7,"
 		"\"ttl_remaining\":\"23h14m\",\"first_seen\":\"2024-01-15T09:44:00.000Z\"}\n");
 	decision = (struct hx_decision){
 		.door = HX_DOOR_RESP,

@@ -15,6 +15,7 @@ static const char *const syncs[] = {"always", "unsafe-interval", NULL};
 static const char *const on_lapses[] = {"retry", "park", NULL};
 static const char *const on_store_failures[] = {"refuse", "continue", NULL};
 static const char *const on_mismatches[] = {"reject", "duplicate", NULL};
+static const char *const remembers[] = {"on", "off", NULL};
 static const char *const on_missings[] = {"reject", "pass", "content", NULL};
 static const char *const canonicals[] = {"lossless", "python", NULL};
 static const char *const fingerprints[] = {"data", "none", NULL};
@@ -127,6 +128,8 @@ static const struct hx_setting default_settings[] = {
 	 "event without a part of its key"},
 	{"on_store_failure", AT(scope, on_store_failure), CHOICE("refuse", on_store_failures), 0,
 	 "while the store is unavailable: refuse, or continue with store.journal"},
+	{"remember", AT(scope, remember), CHOICE("on", remembers), 0,
+	 "whether a record keeps id, type, source and time of its event"},
 	{.name = NULL},
 };
 static const struct hx_section default_section = {

@@ -41,7 +41,7 @@ static const char *unless_null(const char *name, const char *value)
 static const char duplicate_msg[] = "duplicate job blocked";
 
 /* The fields that lines about a decision share. */
-enum { COMMON_MAX = 10 };
+enum { COMMON_MAX = 10, OTHERS_MAX = 12 };
 
 struct common {
 	struct hx_logger_field fields[COMMON_MAX];
@@ -70,15 +70,15 @@ static void set_common(struct common *common, const struct hx_decision *decision
 	memcpy(common->fields, fields, sizeof(fields));
 }
 
-/* Log the common fields and count others, at most 10. */
+/* Log the common fields and count others. */
 static bool log_with(
 	struct hx_logger *log, enum hx_logger_level level, const char *msg,
 	const struct hx_decision *decision, const struct hx_logger_field *others, size_t count)
 {
 	struct common common;
-	struct hx_logger_field fields[COMMON_MAX + 10];
+	struct hx_logger_field fields[COMMON_MAX + OTHERS_MAX];
 
-	assert(count <= HX_COUNT(fields) - COMMON_MAX);
+	assert(count <= OTHERS_MAX);
 	set_common(&common, decision);
 	memcpy(fields, common.fields, sizeof(common.fields));
 	memcpy(fields + COMMON_MAX, others, count * sizeof(*others));
@@ -93,6 +93,10 @@ bool hx_logger_duplicate(struct hx_logger *log, const struct hx_decision *decisi
 	const struct hx_logger_field fields[] = {
 		HX_LOGGER_TEXT("decision", hapax_decision_name(decision->decision)),
 		HX_LOGGER_BYTES(unless_empty("original_job_id", original->id), original->id),
+		HX_LOGGER_BYTES(unless_empty("original_type", original->type), original->type),
+		HX_LOGGER_BYTES(
+			unless_empty("original_source", original->source), original->source),
+		HX_LOGGER_TIME(original->time_ms == 0 ? NULL : "original_time", original->time_ms),
 		HX_LOGGER_UNSIGNED(decision->token == 0 ? NULL : "original_token", decision->token),
 		HX_LOGGER_DURATION(
 			decision->expires_ms == 0 ? NULL : "ttl_remaining",

@@ -18,9 +18,10 @@ struct hx_decision_end;
 
 /*
  * "duplicate job blocked" (E12, A10), info: idempotency_key, job_id (the event's id), queue (the
- * scope), original_job_id and original_token of the original, ttl_remaining, event_id, event_type,
- * event_source, first_seen, door, decision, route, trace_id, span_id; for a message also consumer,
- * cause, place, original. False: suppressed by the rate.
+ * scope), original_job_id, original_type, original_source and original_time of the event that the key
+ * was claimed for, original_token, ttl_remaining, event_id, event_type, event_source, first_seen, door,
+ * decision, route, trace_id, span_id; for a message also consumer, cause, place, original. False:
+ * suppressed by the rate.
  */
 bool hx_logger_duplicate(struct hx_logger *log, const struct hx_decision *decision, int64_t now_ms);
 

@@ -94,9 +94,8 @@ static struct hx_delivery *delivery_take(struct hx_loop *loop, enum hx_door door
 	delivery->claim.route_name = "";
 	delivery->claim.passes = false;
 	delivery->claim.lacks_key = false;
-	delivery->claim.type[0] = '\0';
-	delivery->claim.source[0] = '\0';
-	delivery->claim.id[0] = '\0';
+	delivery->claim.event = (struct hapax_cause){.time_ms = 0};
+	delivery->claim.cause = hx_bytes(NULL, 0);
 	delivery->claim.run = NULL;
 	delivery->batch = NULL;
 	delivery->large = NULL;
@@ -289,11 +288,13 @@ static struct hapax_bytes copy(struct hx_delivery *delivery, struct hapax_bytes 
 static void keep_answer(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	struct hapax_answer *kept = &delivery->told.answer;
-	size_t size = answer->result.headers.size + answer->result.body.size + answer->error.size;
+	size_t size = answer->result.headers.size + answer->result.body.size + answer->error.size +
+		answer->original_cause.size;
 
 	*kept = *answer;
 	kept->owner = hx_bytes(NULL, 0);
 	kept->error = hx_bytes(NULL, 0);
+	kept->original_cause = hx_bytes(NULL, 0);
 	kept->result.headers = hx_bytes(NULL, 0);
 	kept->result.body = hx_bytes(NULL, 0);
 	/* The delivery has the result of its own run. */
@@ -307,6 +308,7 @@ static void keep_answer(struct hx_delivery *delivery, const struct hapax_answer 
 	kept->result.headers = copy(delivery, answer->result.headers);
 	kept->result.body = copy(delivery, answer->result.body);
 	kept->error = copy(delivery, answer->error);
+	kept->original_cause = copy(delivery, answer->original_cause);
 }
 
 static void on_step(
@@ -369,6 +371,7 @@ static struct hapax_request request_of(struct hx_delivery *delivery)
 	request.options = &delivery->claim.options;
 	request.step = on_step;
 	request.context = delivery;
+	request.cause = delivery->claim.cause;
 	return request;
 }
 

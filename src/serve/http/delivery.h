@@ -79,10 +79,10 @@ struct hx_delivery_claim {
 	struct hapax_run *run; /* from RUN to END */
 	int64_t asked_ns;      /* hx_clock_mono_ns(): the store may answer within the turn */
 	struct hx_tracing tracing;
-	/* For logs: the type of the event; empty for the proxy. */
-	char type[128];
-	char source[256];
-	char id[256];
+	/* Its attributes, for the record and for logs; empty for the proxy, which has no event. */
+	struct hapax_cause event;
+	struct hapax_bytes cause; /* the event as a record keeps it, in cause_space */
+	unsigned char cause_space[HAPAX_CAUSE_SIZE_MAX];
 };
 
 /* The request to the upstream and its response, from RUN to END; buffers are reused. */

@@ -428,7 +428,7 @@ static void write_skipped(struct hx_delivery *delivery, struct hapax_buf *out)
 	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_text(&json, "status", "skipped");
 	hx_json_write_text(&json, "message", "Duplicate event");
-	hx_json_write_text(&json, "eventId", delivery->claim.id);
+	hx_json_write_bytes(&json, "eventId", delivery->claim.event.id);
 	hx_json_write_end(&json, '}');
 }
 
@@ -487,9 +487,9 @@ static void answer_mismatch(struct hx_delivery *delivery)
 	bool is_event = delivery->door == HX_DOOR_GATEWAY;
 	const struct hx_logger_field fields[] = {
 		HX_LOGGER_KEY("idempotency_key", delivery->claim.identity.key),
-		HX_LOGGER_TEXT(is_event ? "event_id" : NULL, delivery->claim.id),
-		HX_LOGGER_TEXT(is_event ? "event_type" : NULL, delivery->claim.type),
-		HX_LOGGER_TEXT(is_event ? "event_source" : NULL, delivery->claim.source),
+		HX_LOGGER_BYTES(is_event ? "event_id" : NULL, delivery->claim.event.id),
+		HX_LOGGER_BYTES(is_event ? "event_type" : NULL, delivery->claim.event.type),
+		HX_LOGGER_BYTES(is_event ? "event_source" : NULL, delivery->claim.event.source),
 		HX_LOGGER_TEXT("route", delivery->claim.route_name),
 	};
 

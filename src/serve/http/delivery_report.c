@@ -46,17 +46,16 @@ static struct hx_decision describe(
 	const struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	const struct hx_delivery_claim *claim = &delivery->claim;
+	struct hapax_cause original;
 
+	(void)hapax_cause_read(answer->original_cause, &original);
 	return (struct hx_decision){
 		.door = delivery->door,
 		.route = claim->route_name,
 		.tenant = claim->identity.tenant,
 		.group = claim->identity.group,
 		.key = claim->identity.key,
-		.event =
-			{.id = hapax_bytes_from_text(claim->id),
-			 .type = hapax_bytes_from_text(claim->type),
-			 .source = hapax_bytes_from_text(claim->source)},
+		.event = claim->event,
 		.status = answer->outcome == HAPAX_OUTCOME_NONE ? answer->status : HAPAX_OK,
 		.decision = decision_of(answer),
 		.flags = flags_of(delivery, answer),
@@ -67,6 +66,7 @@ static struct hx_decision describe(
 		.took_ns = -1,
 		.expires_ms = answer->expires_ms,
 		.first_seen_ms = answer->first_seen_ms,
+		.original = original,
 	};
 }
 

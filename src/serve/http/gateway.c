@@ -169,13 +169,18 @@ void hx_gateway_answer_batch(struct hx_delivery *delivery)
 	hx_delivery_give(delivery);
 }
 
-static void keep_text(char *out, size_t size, struct hapax_bytes text)
+/* Copies the attributes: the event's text is gone at the end of the turn. */
+static void keep_event(struct hx_delivery_claim *claim, const struct hx_cloudevent *event)
 {
-	size_t kept = text.size < size ? text.size : size - 1;
+	const struct hapax_cause cause = {
+		.id = event->id,
+		.type = event->type,
+		.source = event->source,
+		.time_ms = event->time_ms == HAPAX_TIME_UNKNOWN ? 0 : event->time_ms,
+	};
 
-	if (kept > 0)
-		memcpy(out, text.data, kept);
-	out[kept] = '\0';
+	claim->cause = hapax_cause_write(&cause, claim->cause_space);
+	(void)hapax_cause_read(claim->cause, &claim->event);
 }
 
 const struct hx_config_route *hx_gateway_route(
@@ -272,9 +277,7 @@ bool hx_gateway_claim(struct hx_delivery *delivery)
 		(size_t)(route - delivery->config->config->gateway.routes));
 	if (!identify(delivery))
 		return false;
-	keep_text(delivery->claim.type, sizeof(delivery->claim.type), event->type);
-	keep_text(delivery->claim.source, sizeof(delivery->claim.source), event->source);
-	keep_text(delivery->claim.id, sizeof(delivery->claim.id), event->id);
+	keep_event(&delivery->claim, event);
 	return hx_delivery_ask(delivery);
 }
 

@@ -141,8 +141,10 @@ static struct hx_decision describe(const struct report *report)
 	const struct hapax_consumer_event *event = report->event;
 	const struct hapax_answer *answer = event->answer;
 	bool is_acquired = answer->outcome == HAPAX_OUTCOME_ACQUIRED;
+	struct hapax_cause original;
 	unsigned flags = 0;
 
+	(void)hapax_cause_read(answer->original_cause, &original);
 	if (answer->flags & HAPAX_ANSWER_UNPROTECTED)
 		flags |= HX_DECISION_UNPROTECTED;
 	if (answer->flags & HAPAX_ANSWER_UNVERIFIED)
@@ -154,7 +156,11 @@ static struct hx_decision describe(const struct report *report)
 		.tenant = event->tenant,
 		.group = event->group,
 		.key = event->key,
-		.event = {.id = event->id, .type = event->type, .source = event->source},
+		.event =
+			{.id = event->id,
+			 .type = event->type,
+			 .source = event->source,
+			 .time_ms = event->time_ms},
 		.status = is_acquired ? HAPAX_OK : answer->status,
 		.decision = decision_of(answer),
 		.flags = flags,
@@ -164,6 +170,7 @@ static struct hx_decision describe(const struct report *report)
 		.took_ns = event->took_ns,
 		.expires_ms = answer->expires_ms,
 		.first_seen_ms = answer->first_seen_ms,
+		.original = original,
 		.original_place = event->original,
 		.cause = event->cause,
 	};

@@ -238,13 +238,18 @@ static void copy_text(char *out, size_t size, const char *text)
 	(void)snprintf(out, size, "%s", text);
 }
 
+static void copy_bytes(char *out, size_t size, struct hapax_bytes text)
+{
+	(void)snprintf(out, size, "%.*s", (int)text.size, (const char *)text.data);
+}
+
 static void describe(const struct hx_delivery *delivery, struct hx_trace_note *note)
 {
 	const struct hx_delivery_identity *identity = &delivery->claim.identity;
 
-	copy_text(note->event_id, sizeof(note->event_id), delivery->claim.id);
-	copy_text(note->event_source, sizeof(note->event_source), delivery->claim.source);
-	copy_text(note->event_type, sizeof(note->event_type), delivery->claim.type);
+	copy_bytes(note->event_id, sizeof(note->event_id), delivery->claim.event.id);
+	copy_bytes(note->event_source, sizeof(note->event_source), delivery->claim.event.source);
+	copy_bytes(note->event_type, sizeof(note->event_type), delivery->claim.event.type);
 	copy_text(note->route, sizeof(note->route), delivery->claim.route_name);
 	copy_text(
 		note->upstream_host, sizeof(note->upstream_host),

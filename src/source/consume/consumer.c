@@ -96,9 +96,10 @@ enum hapax_status hx_consumer_init(
 	hx_buf_init(&consumer->scratch, SCRATCH_SIZE_MAX);
 	consumer->in_flight_list = hx_alloc_zero(count, sizeof(struct hx_in_flight));
 	consumer->requests = hx_alloc_zero(batch, sizeof(struct hapax_request));
+	consumer->causes = hx_alloc_zero(batch, sizeof(consumer->causes[0]));
 	consumer->finishes = hx_alloc_zero(batch, sizeof(struct hapax_finish));
 	if (consumer->in_flight_list == NULL || consumer->requests == NULL ||
-	    consumer->finishes == NULL ||
+	    consumer->causes == NULL || consumer->finishes == NULL ||
 	    hx_ordering_queues_init(&consumer->ordering_queues, count, secret) != HAPAX_OK) {
 		hx_consumer_done(consumer);
 		return hx_error_set(
@@ -132,6 +133,7 @@ void hx_consumer_done(struct hx_consumer *consumer)
 	hx_buf_done(&consumer->scratch);
 	hx_free(consumer->in_flight_list);
 	hx_free(consumer->requests);
+	hx_free(consumer->causes);
 	hx_free(consumer->finishes);
 	consumer->in_flight_list = NULL;
 	consumer->requests = NULL;
@@ -157,11 +159,12 @@ void hx_consumer_tell(
 	}
 	/* A message with a route was read as an event. */
 	if (in_flight != NULL && in_flight->route != NULL) {
-		event->type = in_flight->envelope.type;
-		if (in_flight->envelope.is_cloudevent) {
-			event->id = in_flight->envelope.cloudevent.id;
-			event->source = in_flight->envelope.cloudevent.source;
-		}
+		struct hapax_cause cause = hx_in_flight_event(in_flight);
+
+		event->id = cause.id;
+		event->type = cause.type;
+		event->source = cause.source;
+		event->time_ms = cause.time_ms;
 	}
 	consumer->options.told(event, consumer->options.told_context);
 }
@@ -542,9 +545,17 @@ static size_t room(const struct hx_consumer *consumer)
 	return room < BATCH_MAX ? room : BATCH_MAX;
 }
 
+struct hapax_cause hx_in_flight_event(const struct hx_in_flight *in_flight)
+{
+	size_t size = in_flight->message->place.size == 0 ? 0 : in_flight->place_size;
+
+	assert(in_flight->route != NULL);
+	return hx_envelope_cause(&in_flight->envelope, hx_bytes(in_flight->place, size));
+}
+
 void hx_in_flight_request(
 	struct hx_in_flight *in_flight, const struct hapax_run_options *options,
-	struct hapax_request *request)
+	unsigned char space[HAPAX_CAUSE_SIZE_MAX], struct hapax_request *request)
 {
 	const struct hapax_key *key = &in_flight->key;
 
@@ -555,15 +566,23 @@ void hx_in_flight_request(
 	request->key = hx_bytes(key->key, key->key_size);
 	if (key->has_fingerprint && !key->is_fingerprint)
 		request->fingerprint = key->fingerprint;
+	if (!options->omits_cause && !options->is_disabled) {
+		struct hapax_cause event = hx_in_flight_event(in_flight);
+
+		request->cause = hapax_cause_write(&event, space);
+	}
 }
 
-static void fill_request(struct hx_in_flight *in_flight, struct hapax_request *request)
+static void fill_request(
+	struct hx_in_flight *in_flight, unsigned char space[HAPAX_CAUSE_SIZE_MAX],
+	struct hapax_request *request)
 {
 	const struct hx_route *route = in_flight->route;
 
 	hx_in_flight_request(
 		in_flight,
-		in_flight->key.kind == HAPAX_KEY_NONE ? &route->unprotected : &route->run, request);
+		in_flight->key.kind == HAPAX_KEY_NONE ? &route->unprotected : &route->run, space,
+		request);
 	request->step = on_step;
 	request->context = in_flight;
 }
@@ -604,7 +623,9 @@ static bool begin(struct hx_consumer *consumer)
 		} else {
 			in_flight->state = HX_IN_FLIGHT_CLAIMING;
 			in_flight->asked_ns = now_ns;
-			fill_request(in_flight, &consumer->requests[count++]);
+			fill_request(
+				in_flight, consumer->causes[count], &consumer->requests[count]);
+			count++;
 		}
 	}
 	if (count == 0)

@@ -65,6 +65,7 @@ struct hx_consumer {
 
 	struct hapax_buf scratch; /* for keys */
 	struct hapax_request *requests;
+	unsigned char (*causes)[HAPAX_CAUSE_SIZE_MAX]; /* one for each of requests */
 	struct hapax_finish *finishes;
 	struct hx_warm_up warm_up;
 

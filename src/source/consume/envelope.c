@@ -58,6 +58,36 @@ struct hapax_bytes hx_envelope_header(const struct hx_envelope *envelope, const 
 	return hx_bytes(NULL, 0);
 }
 
+/* Headers that name a message, not its key: a message that is sent again has another id. */
+static struct hapax_bytes message_id(const struct hx_envelope *envelope)
+{
+	static const char *const names[] = {"message-id", "eventId", "Nats-Msg-Id", "id"};
+	struct hapax_bytes id = {NULL, 0};
+
+	for (size_t i = 0; i < HX_COUNT(names) && id.size == 0; i++)
+		id = hx_envelope_header(envelope, names[i]);
+	return id;
+}
+
+struct hapax_cause hx_envelope_cause(const struct hx_envelope *envelope, struct hapax_bytes place)
+{
+	int64_t time_ms = envelope->event.time_ms;
+	struct hapax_cause cause = {
+		.type = envelope->type,
+		.time_ms = time_ms == HAPAX_TIME_UNKNOWN ? 0 : time_ms,
+	};
+
+	if (envelope->is_cloudevent) {
+		cause.id = envelope->cloudevent.id;
+		cause.source = envelope->cloudevent.source;
+	} else {
+		cause.id = message_id(envelope);
+		if (cause.id.size == 0)
+			cause.id = place;
+	}
+	return cause;
+}
+
 /* The event reader decodes values as in HTTP: encode the ones that it would change. */
 static bool needs_encoding(struct hapax_bytes value)
 {

@@ -62,6 +62,12 @@ void hx_envelope_done(struct hx_envelope *envelope);
 enum hapax_status hx_envelope_read(
 	struct hx_envelope *envelope, const struct hapax_message *message, struct hapax_error *err);
 
+/*
+ * Its attributes as an event, for reports and the record: those of the CloudEvent, or the message's
+ * own id header, type and time. place: the message's, its id if it has no other; may be empty.
+ */
+struct hapax_cause hx_envelope_cause(const struct hx_envelope *envelope, struct hapax_bytes place);
+
 /* A header by name, case-insensitive; data NULL: none. */
 struct hapax_bytes hx_envelope_header(const struct hx_envelope *envelope, const char *name);
 

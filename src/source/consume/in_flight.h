@@ -145,10 +145,13 @@ void hx_in_flight_finish(
 	struct hx_in_flight *in_flight, enum hapax_run_outcome outcome,
 	const struct hapax_result *result, struct hapax_bytes error);
 
-/* Make the request to the processor. */
+/* Its attributes as an event; borrowed from the message. It was read: it has a route. */
+struct hapax_cause hx_in_flight_event(const struct hx_in_flight *in_flight);
+
+/* Make the request to the processor, whose cause is written to space. */
 void hx_in_flight_request(
 	struct hx_in_flight *in_flight, const struct hapax_run_options *options,
-	struct hapax_request *ret_request);
+	unsigned char space[HAPAX_CAUSE_SIZE_MAX], struct hapax_request *ret_request);
 
 /* Store the message's place beside the result: it tells the cause of a later duplicate. */
 void hx_in_flight_keep_place(struct hx_in_flight *in_flight, struct hapax_result *result);

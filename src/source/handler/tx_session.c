@@ -239,6 +239,7 @@ static enum hapax_status process(
 	struct job *job, struct hapax_answer *answer, struct hapax_error *err)
 {
 	struct hx_in_flight *in_flight = job->in_flight;
+	unsigned char cause[HAPAX_CAUSE_SIZE_MAX];
 	struct hapax_request request;
 	enum hapax_status status;
 
@@ -246,7 +247,7 @@ static enum hapax_status process(
 		in_flight,
 		in_flight->key.kind == HAPAX_KEY_NONE ? &in_flight->route->unprotected
 						      : &in_flight->route->inner_run,
-		&request);
+		cause, &request);
 	status = hapax_tx_process(
 		job->tx_session->processor, &request, handle, job, answer, &in_flight->call.body,
 		err);

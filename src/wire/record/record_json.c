@@ -148,6 +148,24 @@ void hx_record_result_write_json(
 	hx_json_write_end(json, '}');
 }
 
+void hx_record_event_write_json(
+	struct hx_json_write *json, const char *name, const struct hapax_cause *event)
+{
+	if (event->id.size == 0 && event->type.size == 0 && event->source.size == 0 &&
+	    event->time_ms == 0)
+		return;
+	hx_json_write_begin(json, name, '{');
+	if (event->id.size > 0)
+		hx_json_write_any(json, "id", event->id);
+	if (event->type.size > 0)
+		hx_json_write_any(json, "type", event->type);
+	if (event->source.size > 0)
+		hx_json_write_any(json, "source", event->source);
+	if (event->time_ms != 0)
+		hx_json_write_time(json, "time", event->time_ms);
+	hx_json_write_end(json, '}');
+}
+
 static void write_ends(
 	struct hx_json_write *json, const struct hapax_record *record, unsigned flags)
 {

@@ -67,6 +67,10 @@ enum hx_record_json_flag {
 	HX_RECORD_JSON_BRIEF = 1 << 2,
 };
 
+/* An event as a member of that name, with its known parts; nothing if all are unknown. */
+void hx_record_event_write_json(
+	struct hx_json_write *json, const char *name, const struct hapax_cause *event);
+
 /* Its members, within an object that the caller has begun. */
 void hx_record_write_json(
 	struct hx_json_write *json, const struct hapax_record *record, unsigned flags);
