@@ -64,8 +64,8 @@
  * not use one group name for two clusters.
  *
  * Caveats
- * - Threads: a consumer belongs to the thread that runs it, except hapax_consumer_stop() and
- *   hapax_consumer_stats(): any. Handlers run on the consumer's own threads.
+ * - Threads: a consumer belongs to the thread that runs it, except hapax_consumer_stop(),
+ *   hapax_consumer_pause() and hapax_consumer_stats(): any. Handlers run on the consumer's own threads.
  * - Fork: neither survives fork().
  * - After a crash, a rebalance or an offset reset, messages are delivered again. A message that is
  *   done is then a duplicate while its record lives: ttl_ms, 7 days by default.
@@ -311,6 +311,13 @@ HAPAX_API enum hapax_status hapax_consumer_run(
 
 /* Take no more messages, finish current runs, give back the rest. Idempotent. */
 HAPAX_API void hapax_consumer_stop(struct hapax_consumer *consumer);
+
+/*
+ * Begin nothing new while is_paused is nonzero; zero resumes. Runs in progress finish. Messages that
+ * were fetched and have not begun, or wait for a retry, stay in memory. The connection to the broker
+ * and the membership in its group stay. Threads: any, before run and during it.
+ */
+HAPAX_API void hapax_consumer_pause(struct hapax_consumer *consumer, int is_paused);
 
 struct hapax_consumer_stats {
 	size_t size;           /* set by HAPAX_CONSUMER_STATS_INIT */

@@ -135,6 +135,15 @@ HAPAX_API void hapax_store_close(struct hapax_store *store);
 /* The URL given to open, with its password hidden. Borrowed from store. */
 HAPAX_API const char *hapax_store_url(const struct hapax_store *store);
 
+/*
+ * Call the API of the daemon behind a store of http://, https:// or http+unix:. path follows
+ * /api/v1. OK: the daemon answered 200 with this reply. UNSUPPORTED: the store has no daemon, or the
+ * daemon refuses the call. Blocks.
+ */
+HAPAX_API enum hapax_status hapax_store_call(
+	struct hapax_store *store, const char *method, const char *path, struct hapax_bytes body,
+	struct hapax_buf *reply, struct hapax_error *err);
+
 /* "memory", "sqlite", ... Borrowed, valid forever. */
 HAPAX_API const char *hapax_store_name(const struct hapax_store *store);
 

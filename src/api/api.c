@@ -437,9 +437,8 @@ struct name_rule {
 static const struct name_rule *next_rule(const char **path)
 {
 	static const struct name_rule rules[] = {
-		{"tenant", HX_SCOPE_PART_SIZE_MAX},
-		{"group", HX_SCOPE_PART_SIZE_MAX},
-		{"id", HAPAX_OUTBOX_ID_SIZE - 1},
+		{"tenant", HX_SCOPE_PART_SIZE_MAX}, {"group", HX_SCOPE_PART_SIZE_MAX},
+		{"id", HAPAX_OUTBOX_ID_SIZE - 1},   {"name", HX_API_NAME_SIZE - 1},
 		{"key", HX_KEY_SIZE_MAX},
 	};
 	const char *begin = strchr(*path, '{') + 1;

@@ -22,8 +22,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <hapax/source.h>
 #include <hapax/store.h>
 
+#include "api/pause.h"
 #include "base/limits.h"
 #include "net/http/http_server.h"
 
@@ -53,6 +55,17 @@ struct hx_api_caller {
 	char tenant[HX_SCOPE_PART_SIZE_MAX + 1]; /* the only tenant it may access; "": all */
 };
 
+/* A consumer of the daemon, for a listing. */
+struct hx_api_consumer {
+	const char *name;
+	const char *state;  /* running, paused, waiting, failed, disabled */
+	const char *reason; /* of that state; "": none */
+	struct hx_pause pause;
+	struct hapax_consumer_stats stats;
+};
+
+typedef void hx_api_consumer_fn(void *context, const struct hx_api_consumer *consumer);
+
 /* Zero and NULL: absent. Everything except audit_path outlives the API. */
 struct hx_api_options {
 	struct hapax_store *store;
@@ -71,6 +84,10 @@ struct hx_api_options {
 	bool (*outbox)(
 		void *context, struct hapax_relay_stats *ret_stats,
 		struct hapax_error *ret_trouble);
+	/* Call each with every consumer. */
+	void (*consumers)(void *context, hx_api_consumer_fn *each, void *each_context);
+	/* Pause or resume it as pause says; NULL: change nothing. False: there is none. */
+	bool (*pause)(void *context, const char *name, const struct hx_pause *pause);
 	/* Reload the configuration. */
 	enum hapax_status (*reload)(void *context, struct hapax_error *err);
 	/* A request was answered with status, after took_ns; for metrics. */

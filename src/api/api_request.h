@@ -28,6 +28,9 @@ enum {
 	/* For a reply; a page of keys is far smaller, a batch of results may be large. */
 	HX_API_REPLY_MAX = 64 * 1024 * 1024,
 
+	/* Of a consumer, with its NUL. */
+	HX_API_NAME_SIZE = 128 + 1,
+
 	/* For a tree: 1,024 operations take a hundredth of it, a large result is one node. */
 	HX_API_SCRATCH_MAX = 16 * 1024 * 1024,
 };
@@ -146,6 +149,13 @@ struct hx_gc_json {
 };
 extern const struct hx_json_section hx_gc_json_section;
 
+/* The body of POST /consumers/{name}/pause: api_consumers.c. */
+struct hx_pause_json {
+	uint64_t given;
+	struct hapax_bytes reason;
+};
+extern const struct hx_json_section hx_pause_json_section;
+
 /* The name of an answered operation's outcome, or of its failure. */
 const char *hx_api_outcome_name(const struct hapax_op *op);
 
@@ -167,8 +177,13 @@ hx_api_handle_fn hx_api_patch_config;
 hx_api_handle_fn hx_api_get_openapi; /* openapi.c */
 hx_api_handle_fn hx_api_get_outbox;  /* api_outbox.c */
 hx_api_handle_fn hx_api_post_outbox;
+hx_api_handle_fn hx_api_get_consumers; /* api_consumers.c */
+hx_api_handle_fn hx_api_post_pause;
 
 /* Uses of hx_api_post_outbox(). */
 enum { HX_OUTBOX_RETRY = 1, HX_OUTBOX_PARK };
+
+/* Uses of hx_api_post_pause(). */
+enum { HX_CONSUMER_PAUSE = 1, HX_CONSUMER_RESUME };
 
 #endif

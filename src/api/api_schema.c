@@ -125,6 +125,18 @@ const char hx_api_schemas[] = "{"
 	       COUNT("pending") "," COUNT("retrying") "," COUNT("waiting") "," COUNT("parked") ","
 	       COUNT("parked_keys") "," COUNT("oldest_ms") "," COUNT("partitions") ",\"relay\":"
 	       REF("OutboxOwn") "," LIST("relays", "OutboxRelay") "," LIST("events", "OutboxEvent")) ","
+	OBJECT("Consumer",
+	       "\"name\",\"state\",\"reason\",\"received\",\"acknowledged\",\"dead_letters\","
+	       "\"in_hand\",\"running\",\"waiting\",\"lag\"",
+	       TEXT("name") ",\"state\":{\"enum\":[\"running\",\"paused\",\"waiting\",\"failed\","
+	       "\"disabled\"]}," NO_TEXT("reason") "," ANY("paused_by") "," TIME("paused_at") ","
+	       COUNT("received") "," COUNT("acknowledged") "," COUNT("dead_letters") ","
+	       COUNT("in_hand") "," COUNT("running") "," COUNT("waiting") ","
+	       "\"lag\":{\"type\":[\"integer\",\"null\"],\"minimum\":0}") ","
+	OBJECT("Consumers", "\"consumers\"", LIST("consumers", "Consumer")) ","
+	OBJECT("ConsumerChange", "\"outcome\",\"name\",\"state\"",
+	       "\"outcome\":{\"const\":\"applied\"}," TEXT("name") ","
+	       "\"state\":{\"enum\":[\"paused\",\"resumed\"]}") ","
 	"\"Config\":{\"type\":\"object\"},"
 	"\"Stream\":{\"type\":\"string\",\"description\":\"events named decision, whose data is a "
 	"Decision, and events named missed, whose data has a count\"}"

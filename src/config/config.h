@@ -331,6 +331,7 @@ struct hx_config_resp {
  */
 struct hx_config_consumer {
 	const char *name; /* for metrics, logs and reloads; unique */
+	bool enabled;
 	const char *from; /* URL of the source */
 	const char *to;   /* URL of the service; "": uses exec */
 	const char *exec; /* a line for sh -c; "": uses to */

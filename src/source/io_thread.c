@@ -232,6 +232,14 @@ void hx_io_thread_hurry(struct hapax_source *source)
 	hx_reactor_post(&io_thread->reactor, &io_thread->work);
 }
 
+void hx_io_thread_pause(struct hapax_source *source, int is_paused)
+{
+	struct hx_io_thread *io_thread = io_thread_of(source);
+
+	io_thread->is_paused = is_paused != 0;
+	hx_reactor_post(&io_thread->reactor, &io_thread->work);
+}
+
 void hx_io_thread_stats(struct hapax_source *source, struct hapax_source_stats *ret_stats)
 {
 	struct hx_io_thread *io_thread = io_thread_of(source);

@@ -55,7 +55,7 @@ struct hapax_publication *hx_publications_take(struct hx_publications *list);
 struct hx_io_thread_ops {
 	/* The thread has started: connect. */
 	void (*begin)(struct hx_task *task);
-	/* There are settled messages or publications. */
+	/* There are settled messages or publications, or is_paused or is_hurried has changed. */
 	void (*work)(struct hx_task *task);
 	/* The consumer holds nothing: disconnect, then stop the reactor. */
 	void (*stop)(struct hx_task *task);
@@ -86,6 +86,7 @@ struct hx_io_thread {
 	uint64_t generation;
 
 	/* Written by one thread, read by the other. */
+	_Atomic bool is_paused;    /* fetch nothing */
 	_Atomic bool is_hurried;   /* do not wait for the broker's answers any more */
 	_Atomic int64_t lag;       /* messages that wait at the broker; -1: unknown */
 	_Atomic uint64_t failures; /* problems that were reported */
@@ -116,6 +117,7 @@ hapax_source_publish_fn hx_io_thread_publish;
 hapax_source_tick_fn hx_io_thread_tick;
 hapax_source_drain_fn hx_io_thread_drain;
 hapax_source_hurry_fn hx_io_thread_hurry;
+hapax_source_pause_fn hx_io_thread_pause;
 hapax_source_stats_fn hx_io_thread_stats;
 
 /* ---- On the I/O thread. */

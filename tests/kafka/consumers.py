@@ -1,5 +1,6 @@
 """consumers.py - consumers: of `hapax serve` for tests: their configuration, and what the daemon says of them."""
 
+import hashlib
 import json
 import pathlib
 import signal
@@ -8,8 +9,11 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "serve"))
 
-from daemon import get, log_line, metrics  # noqa: E402
-from harness import until  # noqa: E402
+from daemon import get, log_line, metrics, request, serve  # noqa: E402
+from harness import expect, expect_in, until  # noqa: E402
+
+TOKEN = "0123456789abcdef0123456789abcdef"
+BEARER = {"Authorization": f"Bearer {TOKEN}"}
 
 
 def row(**settings):
@@ -59,3 +63,66 @@ def reload(daemon, text):
     daemon.config.write_text(text, encoding="utf-8")
     daemon.process.send_signal(signal.SIGHUP)
     until(lambda: metrics(daemon)["hapax_config_reloads_total"] == before + 1, "it is read again")
+
+
+def with_token(role="admin"):
+    """For config(more=): a caller who may write; anybody may read the metrics."""
+    token = f"{{name: alice, role: {role}, hash: 'sha256:{hashlib.sha256(TOKEN.encode()).hexdigest()}'}}"
+    return f"auth: {{open_metrics: true, tokens: [{token}]}}\n"
+
+
+def consume(cli, daemon, *arguments, **options):
+    """`hapax consume ACTION` of that daemon."""
+    secret = cli.folder / "token"
+    secret.write_text(TOKEN)
+    secret.chmod(0o600)
+    host, port = daemon.admin
+    return cli.run("consume", *arguments, "--server", f"http://{host}:{port}", "--auth-file", secret, **options)
+
+
+def consumers(daemon):
+    """What GET /consumers says of each."""
+    return {found["name"]: found for found in get(daemon.admin, "/api/v1/consumers", **BEARER).json["consumers"]}
+
+
+def pauses_and_resumes(cli, url, service, fill, **more):
+    """D7, D9: it is paused and resumed, over a restart, and nothing is lost.
+
+    service is a kafka.Service; fill(n, ...) sends these events.
+    """
+    text = config(row(**{"from": url}, to=service.url, **more), more=with_token())
+    store = f"sqlite:{cli.folder}/pause.db"
+    with serve(cli, None, "--gateway", "off", config=text, store=store) as daemon:
+        fill(1)
+        until_figure(daemon, 1, "acknowledged_total")
+        expect(consumers(daemon)["orders"]["state"], "running")
+        expect(consume(cli, daemon, "pause", "orders", "--reason", "deploy").out, "orders: paused; runs in progress finish\n")
+        until_figure(daemon, 1, "paused", reason="operator")
+        found = consumers(daemon)["orders"]
+        expect((found["state"], found["paused_by"], found["reason"]), ("paused", "alice", "deploy"))
+        line = consume(cli, daemon, "list").out.splitlines()[1]
+        expect_in("paused", line)
+        expect_in("alice", line)
+        expect(health(daemon)[1]["status"], "ok")
+        expect((said(daemon, "consumer paused")[0]["who"], said(daemon, "consumer paused")[0]["why"]), ("alice", "deploy"))
+        audit = get(daemon.admin, "/api/v1/audit", **BEARER).json["entries"][0]
+        expect((audit["who"], audit["action"], audit["outcome"]), ("alice", "consumer.pause", "applied"))
+        fill(2)
+        # Its connection stays: the broker still has it as a member.
+        time.sleep(0.3)
+        expect(len(service.effects), 1)
+        expect(figure(daemon, "up"), 1)
+    with serve(cli, None, "--gateway", "off", config=text, store=store) as daemon:
+        until_figure(daemon, 1, "paused", reason="operator")
+        fill(3)
+        time.sleep(0.3)
+        expect(len(service.effects), 1)
+        consume(cli, daemon, "resume", "orders", "-o", "json")
+        until_figure(daemon, 2, "acknowledged_total")
+        until_figure(daemon, 0, "paused", reason="operator")
+        expect(consumers(daemon)["orders"]["state"], "running")
+        consume(cli, daemon, "pause", "nobody", code=69).says("no consumer of that name")
+        # Without a token that may write, nothing changes.
+        refused = request(daemon.admin, "POST", "/api/v1/consumers/orders/pause", {}, b"")
+        expect(refused.status, 401)
+    expect(service.effects, {("/shop", f"A-{n}"): 1 for n in (1, 2, 3)})

@@ -6,7 +6,7 @@ import json
 import signal
 import time
 
-from consumers import config, duplicates, figure, health, reload, row, said, until_figure
+from consumers import config, consumers, duplicates, figure, health, pauses_and_resumes, reload, row, said, until_figure, with_token
 from daemon import dead_address, get, log_line, post, request, serve, upstream
 from harness import expect, expect_in, until
 from kafka import Kafka, Service, event
@@ -39,7 +39,7 @@ def test_a_message_and_an_event_are_one(cli):
             expect(figure(daemon, "duplicates_total", cause="producer"), 1)
             expect(figure(daemon, "duplicates_total", cause="other_door"), 1)
             expect(figure(daemon, "runs_total", outcome="ok"), 2)
-            expect((figure(daemon, "up"), figure(daemon, "paused"), figure(daemon, "starts_total")), (1, 0, 1))
+            expect((figure(daemon, "up"), figure(daemon, "paused", reason="store"), figure(daemon, "starts_total")), (1, 0, 1))
             until_figure(daemon, 0, "lag_messages")
             status, part = health(daemon)
             expect((status, part["status"], part["reason"]), (200, "ok", "1 of 1 running"))
@@ -101,6 +101,36 @@ def test_a_reload_starts_stops_and_changes(cli):
             until(lambda: kafka.committed("again", "orders") == 2, "what it had done is committed")
 
 
+def test_one_is_switched_off_and_on(cli):
+    """D7: enabled: false, by a reload, without touching anything else."""
+    with Kafka({"orders": 1, "orders.dead": 1}) as kafka, Service() as service:
+
+        def text(is_on):
+            return config(row(**{"from": kafka.url("orders")}, to=service.url, enabled=is_on), more=with_token())
+
+        with serve(cli, None, "--gateway", "off", config=text(True)) as daemon:
+            kafka.produce("orders", numbers(1))
+            until_figure(daemon, 1, "acknowledged_total")
+            reload(daemon, text(False))
+            until_figure(daemon, 0, "up")
+            expect(consumers(daemon)["orders"]["state"], "disabled")
+            expect((health(daemon)[1]["status"], health(daemon)[1]["reason"]), ("ok", "0 of 1 running"))
+            # What it has done is still counted.
+            expect(figure(daemon, "acknowledged_total"), 1)
+            kafka.produce("orders", numbers(2))
+            reload(daemon, text(True))
+            until_figure(daemon, 2, "acknowledged_total")
+        with serve(cli, None, "--gateway", "off", config=text(False)) as daemon:
+            expect((figure(daemon, "up"), figure(daemon, "starts_total")), (0, 0))
+        expect(service.effects, {("/shop", "A-1"): 1, ("/shop", "A-2"): 1})
+
+
+def test_it_is_paused_and_resumed(cli):
+    with Kafka({"orders": 1, "orders.dead": 1}) as kafka, Service() as service:
+        pauses_and_resumes(cli, kafka.url("orders"), service, lambda *which: kafka.produce("orders", numbers(*which)))
+        until(lambda: kafka.committed("g", "orders") == 3, "all is committed")
+
+
 def test_a_broker_that_is_away_harms_nobody(cli):
     dead = dead_address().removeprefix("http://")
     with Kafka({"orders": 1}) as kafka, Service() as service, upstream() as behind:
@@ -130,7 +160,7 @@ def test_it_waits_for_a_store_that_refuses(cli):
         with serve(cli, None, "--gateway", "off", config=text) as daemon:
             kafka.produce("orders", numbers(1, 2, 3))
             until_figure(daemon, 2, "acknowledged_total")
-            until_figure(daemon, 1, "paused")
+            until_figure(daemon, 1, "paused", reason="store")
             status, part = health(daemon)
             expect((status, part["status"]), (200, "failed"))
             expect_in("orders: paused, the store is unavailable", part["reason"])
@@ -139,7 +169,7 @@ def test_it_waits_for_a_store_that_refuses(cli):
             path = "/api/v1/keys/default/default/%2Fshop%3AA-1"
             expect(request(daemon.admin, "DELETE", path, bearer).status, 204)
             until_figure(daemon, 3, "acknowledged_total")
-            until_figure(daemon, 0, "paused")
+            until_figure(daemon, 0, "paused", reason="store")
             expect(figure(daemon, "dead_letters_total"), 0)
             expect(set(service.effects.values()), {1})
 
@@ -173,14 +203,14 @@ def test_an_outage_of_the_store_is_waited_out_or_journalled(cli):
                 until_figure(daemon, 1, "acknowledged_total", name)
             redis.stop()
             kafka.produce("orders", numbers(1, 2))
-            until_figure(daemon, 1, "paused", "careful")
+            until_figure(daemon, 1, "paused", "careful", reason="store")
             until(lambda: "A-2" in eager.read_text(), "one goes on")
             expect(figure(daemon, "dead_letters_total", "careful"), 0)
             expect(careful.read_text().split(), ["A-1"])
             redis.start()
             for name in ("careful", "eager"):
                 until_figure(daemon, 3, "acknowledged_total", name)
-            until_figure(daemon, 0, "paused", "careful")
+            until_figure(daemon, 0, "paused", "careful", reason="store")
             expect(careful.read_text().split(), ["A-1", "A-2"])
 
 

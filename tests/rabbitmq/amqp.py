@@ -160,15 +160,18 @@ class Broker:
         return reader
 
     def declare(self, queue, arguments=None, passive=False):
-        """How many messages are ready in it."""
+        """How many messages are ready in it, and how many consumers it has."""
         arguments = {"x-queue-type": "quorum"} if arguments is None else arguments
         self.send(1, 50, 10, b"\0\0" + short(queue) + bytes([2 | passive]) + table(arguments))
         reader = self.wait(50, 11)
         reader.short()
-        return reader.number("I")
+        return reader.number("I"), reader.number("I")
 
     def ready(self, queue):
-        return self.declare(queue, {}, passive=True)
+        return self.declare(queue, {}, passive=True)[0]
+
+    def consumers(self, queue):
+        return self.declare(queue, {}, passive=True)[1]
 
     def delete(self, queue):
         self.send(1, 50, 40, b"\0\0" + short(queue) + b"\0")

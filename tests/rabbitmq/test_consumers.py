@@ -1,6 +1,6 @@
 """consumers: in the configuration of `hapax serve`, from RabbitMQ."""
 
-from consumers import config, figure, health, row, said, until_figure
+from consumers import config, consume, figure, health, pauses_and_resumes, row, said, until_figure, with_token
 from daemon import post, serve, upstream
 from harness import expect, expect_in, until
 from rabbit import Proxy, Queue, Service, event
@@ -59,3 +59,51 @@ def test_a_stop_gives_back_what_has_not_begun(cli):
             daemon.end(how=None)
         until(lambda: queue.ready(queue.name) == 2, "the broker has them back")
     expect(len(started.read_text().split()), 1)
+
+
+def test_it_is_paused_and_resumed(cli):
+    with Queue() as queue, Service() as service:
+
+        def fill(*which):
+            queue.fill(messages(*which))
+
+        pauses_and_resumes(cli, queue.url(), service, fill)
+        until(lambda: queue.ready(queue.name) == 0, "nothing is left")
+
+
+def test_a_paused_consumer_leaves_messages_in_the_queue(cli):
+    """It is not subscribed meanwhile, also after it has connected anew."""
+    with Queue() as queue, Proxy() as proxy, Service() as service:
+        text = config(row(**{"from": queue.url(proxy.address)}, to=service.url), more=with_token())
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            queue.fill(messages(1))
+            until_figure(daemon, 1, "acknowledged_total")
+            consume(cli, daemon, "pause", "orders")
+            until(lambda: queue.consumers(queue.name) == 0, "it takes no more")
+            queue.fill(messages(2))
+            expect(queue.ready(queue.name), 1)
+            proxy.cut()
+            until(lambda: said(daemon, "source failed"), "it is told")
+            until_figure(daemon, 1, "lag_messages")
+            expect(queue.ready(queue.name), 1)
+            consume(cli, daemon, "resume", "orders")
+            until(lambda: ("/shop", "A-2") in service.effects, "it goes on")
+
+
+def test_a_pause_lets_runs_finish(cli):
+    started, go = cli.folder / "started", cli.folder / "go"
+    script = f"cat >>{started}; echo >>{started}; while [ ! -e {go} ]; do sleep 0.02; done"
+    with Queue() as queue:
+        queue.fill(messages(1, 2, 3))
+        text = config(row(**{"from": queue.url()}, exec=script, parallel=1), more=with_token())
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            until_figure(daemon, 1, "running_messages")
+            until_figure(daemon, 3, "received_total")
+            consume(cli, daemon, "pause", "orders")
+            go.touch()
+            until_figure(daemon, 1, "acknowledged_total")
+            until_figure(daemon, 0, "running_messages")
+            expect((figure(daemon, "in_hand_messages"), len(started.read_text().split())), (2, 1))
+            consume(cli, daemon, "resume", "orders")
+            until_figure(daemon, 3, "acknowledged_total")
+        expect(len(started.read_text().split()), 3)

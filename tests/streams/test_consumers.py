@@ -1,6 +1,6 @@
 """consumers: in the configuration of `hapax serve`, from Redis Streams."""
 
-from consumers import config, figure, health, row, said, until_figure
+from consumers import config, figure, health, pauses_and_resumes, row, said, until_figure
 from daemon import metrics, post, serve, upstream
 from harness import expect, expect_in, until
 from streams import Service, Stream, event
@@ -67,3 +67,9 @@ def test_a_stop_gives_back_what_has_not_begun(cli):
             daemon.end(how=None)
         expect(stream.pending(), 2)
     expect(len(started.read_text().split()), 1)
+
+
+def test_it_is_paused_and_resumed(cli):
+    with Stream() as stream, Service() as service:
+        pauses_and_resumes(cli, stream.url(min_idle="1s"), service, lambda *which: stream.fill([event(n) for n in which]))
+        expect(stream.pending(), 0)

@@ -79,8 +79,9 @@ static void count(unsigned *counter)
 	hx_mutex_unlock(&it.mutex);
 }
 
-static bool is_wanted(const struct hx_config *config)
+static bool is_wanted(const struct hx_background *background, const struct hx_config *config)
 {
+	(void)background;
 	return config->outbox.url[0] != '\0';
 }
 

@@ -262,7 +262,7 @@ static void facts_are_told(void **state)
 	has_line(text, "hapax_config_reloads_total 2");
 	has_line(text, "hapax_ready 1.0");
 	has_line(text, "hapax_consumer_up{consumer=\"orders\"} 1");
-	has_line(text, "hapax_consumer_paused{consumer=\"orders\"} 0");
+	has_line(text, "hapax_consumer_paused{consumer=\"orders\",reason=\"store\"} 0");
 	has_line(
 		text,
 		"hapax_consumer_messages_total{consumer=\"orders\",decision=\"acquired\"} 52");

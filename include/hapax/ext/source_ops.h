@@ -126,6 +126,9 @@ typedef void hapax_source_hurry_fn(struct hapax_source *source);
 typedef int64_t hapax_source_position_fn(
 	struct hapax_source *source, const struct hapax_message *message);
 
+/* Fetch nothing, and stay connected; zero: fetch again. What was fetched may still be taken. */
+typedef void hapax_source_pause_fn(struct hapax_source *source, int is_paused);
+
 /* ret_stats->size is set. */
 typedef void hapax_source_stats_fn(
 	struct hapax_source *source, struct hapax_source_stats *ret_stats);
@@ -146,6 +149,7 @@ struct hapax_source_ops {
 	hapax_source_close_fn *close;
 	hapax_source_hurry_fn *hurry;       /* NULL: nothing takes long */
 	hapax_source_position_fn *position; /* NULL: the source has no offsets */
+	hapax_source_pause_fn *pause;       /* NULL: it fetches nothing while next is not called */
 };
 
 /* The consumer sets them before any other call. */

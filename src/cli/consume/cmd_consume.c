@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "base/thread.h"
+#include "cli/consume/cmd_consume.h"
 #include "cli/frame/command.h"
 #include "cli/input/duration_text.h"
 #include "cli/frame/interrupt.h"
@@ -109,6 +110,8 @@ static const struct hx_option options[] = {
 	{OPTION_PROGRESS, "progress", 0, HX_OPTION_TEXT, "D",
 	 "-o json: print statistics every D (default: 10s)", NULL},
 	{OPTION_VERBOSE, "verbose", 'v', HX_OPTION_FLAG, NULL, "report each duplicate", NULL},
+	{HX_CONSUME_REASON, "reason", 0, HX_OPTION_TEXT, "TEXT", "pause: why, for other people",
+	 NULL},
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
 };
 
@@ -695,7 +698,42 @@ static const struct command_example examples[] = {
 	 "consume a Redis stream"},
 	{"hapax consume --from kafka://localhost/t --strategy field:data.order_id --exec cat",
 	 "use a field of the payload as the key"},
+	{"hapax consume list --server http://localhost:8099", "list the consumers of a daemon"},
+	{"hapax consume pause orders --server http://localhost:8099 --reason 'deploy'",
+	 "stop one for a while"},
+	{"hapax consume resume orders --server http://localhost:8099", "let it continue"},
 	{NULL, NULL},
+};
+
+static const struct command_exit action_exits[] = {
+	{HX_EXIT_OK, "done"},
+	{HX_EXIT_STORE, "could not reach the daemon, or it refused"},
+	{0, NULL},
+};
+
+static const struct command_action actions[] = {
+	{.name = "list",
+	 .summary = "list the consumers of a daemon with their state",
+	 .usage = "--server URL",
+	 .exits = action_exits,
+	 .run = hx_consume_list},
+	{.name = "pause",
+	 .summary = "pause a consumer of a daemon, also over a restart",
+	 .usage = "NAME --server URL [--reason TEXT]",
+	 .description =
+		 "Runs in progress finish, and nothing new begins. Messages that were fetched and have not\n"
+		 "begun stay in memory; the connection to the broker stays. The store keeps the pause, so\n"
+		 "it outlives the daemon and applies to all consumers of that name on the store.\n",
+	 .operands = {1, 1},
+	 .exits = action_exits,
+	 .run = hx_consume_pause},
+	{.name = "resume",
+	 .summary = "resume a paused consumer of a daemon",
+	 .usage = "NAME --server URL",
+	 .operands = {1, 1},
+	 .exits = action_exits,
+	 .run = hx_consume_resume},
+	{.name = NULL},
 };
 
 const struct command hx_cmd_consume = {
@@ -734,4 +772,5 @@ const struct command hx_cmd_consume = {
 	.exits = exits,
 	.examples = examples,
 	.run = run_consume,
+	.actions = actions,
 };

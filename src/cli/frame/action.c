@@ -39,33 +39,44 @@ static bool has_name(const char *names, const char *end, const char *name)
 	return false;
 }
 
-/* Does a summary belong to that action? *ret_rest is the summary without names of actions. */
-static bool is_of(const char *summary, const char *name, const char **ret_rest)
+/*
+ * Does an option belong to that action, or to the command itself if it has the name of that?
+ * *ret_rest is its summary without such names.
+ */
+static bool is_of(
+	const struct command *command, const char *summary, const char *name, const char **ret_rest)
 {
 	const char *colon = strstr(summary, ": ");
-	size_t size = strspn(summary, "abcdefghijklmnopqrstuvwxyz, ");
+	const char *end = summary + strcspn(summary, ",:");
+	bool is_named = colon != NULL && has_name(summary, end, command->name);
 
-	*ret_rest = summary;
-	if (colon == NULL || summary + size != colon)
-		return true;
-	*ret_rest = colon + 2;
-	return has_name(summary, colon, name);
+	for (const struct command_action *action = command->actions;
+	     colon != NULL && action->name != NULL; action++)
+		is_named = is_named || has_name(summary, end, action->name);
+	*ret_rest = is_named ? colon + 2 : summary;
+	if (is_named)
+		return has_name(summary, colon, name);
+	/* Options of a command that also runs by itself are its own. */
+	return command->run == NULL || strcmp(name, command->name) == 0;
 }
 
 /* Refuse an option without effect here: it was meant to have one. */
-static int check_options(const struct hx_invocation *inv, const struct command_action *action)
+static int check_options(const struct hx_invocation *inv, const char *name)
 {
 	for (size_t i = 0; i < inv->options.count; i++) {
 		const struct hx_option *option = inv->options.values[i].option;
 		const char *rest;
 
-		if (option->id >= HX_OPTION_COMMON || is_of(option->summary, action->name, &rest))
+		if (option->id >= HX_OPTION_COMMON ||
+		    is_of(inv->command, option->summary, name, &rest))
 			continue;
 		(void)hx_report_usage(
-			inv->command->name, "'%s' has no option '--%s'", action->name,
-			option->name);
-		hx_report_hint(
-			"'hapax %s %s --help' lists its options", inv->command->name, action->name);
+			inv->command->name, "'%s' has no option '--%s'", name, option->name);
+		if (strcmp(name, inv->command->name) == 0)
+			hx_report_hint("it belongs to an action; see 'hapax help %s'", name);
+		else
+			hx_report_hint(
+				"'hapax %s %s --help' lists its options", inv->command->name, name);
 		return HX_EXIT_USAGE;
 	}
 	return HX_EXIT_OK;
@@ -113,6 +124,8 @@ int hx_action_check(const struct hx_invocation *inv)
 	char names[NAMES_SIZE];
 	size_t count;
 
+	if (inv->options.operand_count == 0 && command->run != NULL)
+		return check_options(inv, command->name);
 	if (inv->options.operand_count == 0) {
 		(void)hx_report_usage(command->name, "missing action");
 		list_names(command, names);
@@ -124,7 +137,7 @@ int hx_action_check(const struct hx_invocation *inv)
 		return report_unknown(command, inv->options.operands[0]);
 	count = inv->options.operand_count - 1;
 	if (count >= action->operands.min && count <= action->operands.max)
-		return check_options(inv, action);
+		return check_options(inv, action->name);
 	if (count < action->operands.min)
 		(void)hx_report_usage(command->name, "missing argument");
 	else
@@ -139,9 +152,11 @@ int hx_action_check(const struct hx_invocation *inv)
 
 int hx_action_run(struct hx_invocation *inv)
 {
-	const struct command_action *action =
-		hx_action_find(inv->command, inv->options.operands[0]);
+	const struct command_action *action;
 
+	if (inv->options.operand_count == 0)
+		return inv->command->run(inv);
+	action = hx_action_find(inv->command, inv->options.operands[0]);
 	assert(action != NULL);
 	inv->options.operands++;
 	inv->options.operand_count--;
@@ -172,7 +187,7 @@ const struct command *hx_action_as_command(
 	     row++) {
 		const char *rest;
 
-		if (!is_of(row->summary, action->name, &rest))
+		if (!is_of(command, row->summary, action->name, &rest))
 			continue;
 		assert(count + 1 < OPTIONS_MAX);
 		options[count] = *row;

@@ -2,8 +2,8 @@
 /*
  * action.h - the actions of a command, such as relay in `hapax outbox relay`.
  *
- * A command with actions has a table of them (command.h) and no run function of its own. Its first
- * operand names the action. The frame checks the operands and options of that action before it
+ * A command with actions has a table of them (command.h). Its first operand names the action. A
+ * command that also has a run function of its own runs it without operands (`hapax consume`). The frame checks the operands and options of that action before it
  * reads settings, then calls its run function. `hapax COMMAND ACTION --help` shows the action only.
  *
  *	static const struct command_action actions[] = {
@@ -12,8 +12,9 @@
  *		{.name = NULL},
  *	};
  *
- * An option belongs to the actions that its summary names before a colon ("add, retry: ..."). An
- * option without such names belongs to all of them. Examples belong to the action in their line.
+ * An option belongs to the actions that its summary names before a colon ("add, retry: ..."); the
+ * command's name there is the command itself. An option without such names belongs to all of them,
+ * or, if the command has its own run function, to that. Examples belong to the action in their line.
  *
  * Threads: the main thread.
  */

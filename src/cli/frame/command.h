@@ -83,7 +83,7 @@ struct command {
 	const struct command_exit *exits;       /* its own, ascending; ends with a NULL meaning */
 	const struct command_example *examples; /* ends with a NULL line */
 	command_run_fn *run;
-	const struct command_action *actions; /* instead of run; ends without a name; NULL: none */
+	const struct command_action *actions; /* besides or instead of run; ends without a name */
 };
 
 extern const struct command hx_cmd_backtest;

@@ -19,6 +19,8 @@ enum { TARGET_SIZE_MAX = 255, PREFETCH_MAX = 10000, PARALLEL_MAX = 10000 };
 static const struct hx_setting consumer_settings[] = {
 	{"name", AT(consumer, name), TEXT(NULL, 1, NAME_MAX_SIZE, hx_config_check_name), REQUIRED,
 	 "for metrics, logs and reloads; unique"},
+	{"enabled", AT(consumer, enabled), BOOLEAN("true"), 0,
+	 "false: it does not run, and a reload starts or stops it"},
 	{"from", AT(consumer, from), TEXT(NULL, 1, TEXT_MAX, NULL), REQUIRED | SECRET,
 	 "URL of the source, as in hapax consume --from"},
 	{"to", AT(consumer, to), TEXT("", 0, TEXT_MAX, hx_config_check_url), SECRET,

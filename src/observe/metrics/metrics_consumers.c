@@ -148,14 +148,16 @@ static void write_states(struct consumers *consumers)
 {
 	hx_promtext_family(
 		consumers->text, HX_PROMTEXT_GAUGE, "hapax_consumer_up", NULL,
-		"1 while it runs, 0 while it waits for a restart.");
+		"1 while it runs, 0 while it waits for a restart or is not enabled.");
 	for (size_t i = 0; i < consumers->count; i++)
 		sample(consumers, i, NULL, "", consumers->facts[i].is_up);
 	hx_promtext_family(
 		consumers->text, HX_PROMTEXT_GAUGE, "hapax_consumer_paused", NULL,
-		"1 while it is paused because the store refuses.");
-	for (size_t i = 0; i < consumers->count; i++)
-		sample(consumers, i, NULL, "", consumers->facts[i].is_paused);
+		"1 while nothing begins: an operator paused it, or the store refuses.");
+	for (size_t i = 0; i < consumers->count; i++) {
+		sample(consumers, i, "reason", "operator", consumers->facts[i].is_paused);
+		sample(consumers, i, "reason", "store", consumers->facts[i].is_waiting);
+	}
 	hx_promtext_family(
 		consumers->text, HX_PROMTEXT_COUNTER, "hapax_consumer_starts", NULL,
 		"Starts: by the daemon, by a reload, or after a failure.");

@@ -20,7 +20,8 @@ struct hx_consumer_facts {
 	const char *name;
 	struct hapax_consumer_stats stats; /* since the daemon started */
 	bool is_up;                        /* it consumes, or would if there were messages */
-	bool is_paused;                    /* because the store refuses */
+	bool is_paused;                    /* by an operator */
+	bool is_waiting;                   /* because the store refuses */
 	uint64_t starts;
 };
 

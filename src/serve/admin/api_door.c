@@ -40,6 +40,20 @@ static bool tell_outbox(
 		hx_background_look(&serve->outbox.background, ret_trouble);
 }
 
+static void list_consumers(void *context, hx_api_consumer_fn *each, void *each_context)
+{
+	struct hx_serve *serve = context;
+
+	hx_consumers_list(&serve->consumers, each, each_context);
+}
+
+static bool pause_consumer(void *context, const char *name, const struct hx_pause *pause)
+{
+	struct hx_serve *serve = context;
+
+	return hx_consumers_pause(&serve->consumers, name, pause);
+}
+
 enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *err)
 {
 	const struct hx_api_options options = {
@@ -54,6 +68,8 @@ enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *
 		.source = serve->source,
 		.audit_path = serve->config->log.audit,
 		.outbox = tell_outbox,
+		.consumers = list_consumers,
+		.pause = pause_consumer,
 		.reload = reload,
 		.answered = hx_admin_answered,
 		.suspect = suspect,

@@ -156,7 +156,7 @@ static void take_config(struct hx_background *background, struct hx_config *conf
 {
 	hx_config_release(background->config);
 	background->config = hx_config_keep(config);
-	background->is_wanted = background->ops->is_wanted(config);
+	background->is_wanted = background->ops->is_wanted(background, config);
 }
 
 /* It is not healthy until it reports so. Locks: as above. */

@@ -37,7 +37,7 @@ struct hx_background_ops {
 	const char *section; /* of the configuration: "outbox" */
 
 	/* Whether there is anything to do. */
-	bool (*is_wanted)(const struct hx_config *config);
+	bool (*is_wanted)(const struct hx_background *background, const struct hx_config *config);
 
 	/* Creates the work, on its own thread. config is kept until close. Owned: *ret_work. */
 	enum hapax_status (*open)(

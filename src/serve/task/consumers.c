@@ -4,7 +4,6 @@
  */
 #include "serve/task/consumers.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -16,47 +15,13 @@
 #include "base/thread.h"
 #include "config/config.h"
 #include "observe/logger/logger.h"
-#include "observe/metrics/metrics_consumers.h"
 #include "serve/task/background.h"
+#include "serve/task/consumer_task.h"
 #include "serve/daemon/daemon.h"
 
 enum {
-	/* How long a broker that failed and has been silent since counts as unavailable. */
-	SOURCE_SECONDS = 60,
-
 	/* The part of the drain time reserved to store the results of stopped runs. */
 	LAST_MS_MAX = 2000,
-
-	LABEL_SIZE = 160,
-};
-
-struct hx_consumer_task {
-	struct hx_background background; /* first: its operations get this pointer */
-	struct hx_background_ops ops;    /* with its own name */
-	struct hx_consumers *consumers;
-	char label[LABEL_SIZE];                    /* "consumer orders" */
-	const char *name;                          /* "orders", within label */
-	struct hx_config *config;                  /* owner of settings; kept */
-	const struct hx_config_consumer *settings; /* in use, or for the next start */
-	struct hx_consumer_task *next;
-
-	struct hx_lock lock;
-	/* Locks: lock. */
-	struct hapax_consumer_stats before; /* sum of its earlier lives */
-	uint64_t starts;
-	bool is_paused;    /* the store is unavailable */
-	int64_t failed_ns; /* last failure of the broker; 0: none, or it has recovered */
-	bool is_news;      /* not read yet */
-	uint64_t received; /* count of messages at that read */
-	char why[HAPAX_ERROR_MESSAGE_SIZE]; /* reason of the latest of these */
-};
-
-/* A running consumer: made by open, freed by close. */
-struct work {
-	struct hx_consumer_task *task;
-	struct hapax_consumer *consumer;
-	struct hapax_run_options run;
-	const char *argv[4];
 };
 
 static const struct hx_config_consumer *find(const struct hx_config *config, const char *name)
@@ -121,7 +86,7 @@ static struct line line_of(enum hapax_consumer_fact fact)
 
 /* A decision, or the end of a run, to report while the daemon is there. */
 struct report {
-	const struct work *work;
+	const struct hx_consumer_work *work;
 	const struct hapax_consumer_event *event;
 };
 
@@ -177,7 +142,8 @@ static struct hx_decision describe(const struct report *report)
 }
 
 /* The store operation at the end of a run. */
-static enum hapax_op_type operation_of(const struct work *work, enum hapax_run_outcome outcome)
+static enum hapax_op_type operation_of(
+	const struct hx_consumer_work *work, enum hapax_run_outcome outcome)
 {
 	if (outcome == HAPAX_RUN_OK || outcome == HAPAX_RUN_DEFINITIVE)
 		return HAPAX_OP_COMPLETE;
@@ -239,7 +205,7 @@ static void log_event(struct hx_consumer_task *task, const struct hapax_consumer
 
 static void on_told(const struct hapax_consumer_event *event, void *context)
 {
-	const struct work *work = context;
+	const struct hx_consumer_work *work = context;
 	struct hx_consumer_task *task = work->task;
 
 	take_note(task, event);
@@ -253,8 +219,8 @@ static void on_told(const struct hapax_consumer_event *event, void *context)
 }
 
 static void fill_options(
-	struct work *work, const struct hx_config *config, const struct hx_config_consumer *from,
-	struct hapax_consumer_options *to)
+	struct hx_consumer_work *work, const struct hx_config *config,
+	const struct hx_config_consumer *from, struct hapax_consumer_options *to)
 {
 	*to = (struct hapax_consumer_options)HAPAX_CONSUMER_OPTIONS_INIT;
 	if (from->to[0] != '\0') {
@@ -292,7 +258,7 @@ static enum hapax_status open_work(
 	const struct hx_config_consumer *settings = find(config, task->name);
 	struct hapax_consumer_options options;
 	struct hapax_source *source = NULL;
-	struct work *work = hx_alloc_zero(1, sizeof(*work));
+	struct hx_consumer_work *work = hx_alloc_zero(1, sizeof(*work));
 	enum hapax_status status;
 
 	if (work == NULL)
@@ -315,10 +281,21 @@ static enum hapax_status open_work(
 	return HAPAX_OK;
 }
 
+/* Nothing begins before the store has said that it is not paused. Locks: task->lock held. */
+static void obey_pause(const struct hx_consumer_task *task, struct hapax_consumer *consumer)
+{
+	hapax_consumer_pause(consumer, !task->pause.is_known || task->pause.is_paused);
+}
+
 static enum hapax_status run_work(void *arg, struct hapax_error *err)
 {
-	struct work *work = arg;
-	enum hapax_status status = hapax_consumer_run(work->consumer, err);
+	struct hx_consumer_work *work = arg;
+	enum hapax_status status;
+
+	hx_lock_acquire(&work->task->lock);
+	obey_pause(work->task, work->consumer);
+	hx_lock_release(&work->task->lock);
+	status = hapax_consumer_run(work->consumer, err);
 
 	/* It was stopped, and some runs did not end in time: their messages will be redelivered. */
 	return status == HAPAX_ERR_LIMIT ? HAPAX_OK : status;
@@ -326,44 +303,20 @@ static enum hapax_status run_work(void *arg, struct hapax_error *err)
 
 static void stop_work(void *arg)
 {
-	struct work *work = arg;
+	struct hx_consumer_work *work = arg;
 
 	hapax_consumer_stop(work->consumer);
-}
-
-/* Gauges are current values; counters are added up. */
-static void add_stats(struct hapax_consumer_stats *sum, const struct hapax_consumer_stats *stats)
-{
-	sum->received += stats->received;
-	sum->acknowledged += stats->acknowledged;
-	sum->given_back += stats->given_back;
-	for (size_t i = 0; i < HX_COUNT(sum->runs); i++)
-		sum->runs[i] += stats->runs[i];
-	for (size_t i = 0; i < HAPAX_CAUSE_COUNT; i++)
-		sum->duplicates[i] += stats->duplicates[i];
-	sum->in_progress += stats->in_progress;
-	sum->mismatches += stats->mismatches;
-	sum->parked += stats->parked;
-	sum->retries += stats->retries;
-	sum->refused += stats->refused;
-	sum->unstored += stats->unstored;
-	sum->dead_letters += stats->dead_letters;
-	sum->diverted += stats->diverted;
-	sum->tagged += stats->tagged;
-	sum->unreadable += stats->unreadable;
-	sum->failures += stats->failures;
-	sum->rebalances += stats->rebalances;
 }
 
 static void retire_work(struct hx_background *background, void *arg)
 {
 	struct hx_consumer_task *task = (struct hx_consumer_task *)background;
 	struct hapax_consumer_stats stats = HAPAX_CONSUMER_STATS_INIT;
-	struct work *work = arg;
+	struct hx_consumer_work *work = arg;
 
 	hapax_consumer_stats(work->consumer, &stats);
 	hx_lock_acquire(&task->lock);
-	add_stats(&task->before, &stats);
+	hx_consumer_task_add(&task->before, &stats);
 	task->is_paused = false;
 	task->failed_ns = 0;
 	hx_lock_release(&task->lock);
@@ -371,16 +324,18 @@ static void retire_work(struct hx_background *background, void *arg)
 
 static void close_work(void *arg)
 {
-	struct work *work = arg;
+	struct hx_consumer_work *work = arg;
 
 	hapax_consumer_free(work->consumer);
 	hx_free(work);
 }
 
-/* Every configured consumer is wanted. */
-static bool is_wanted(const struct hx_config *config)
+static bool is_wanted(const struct hx_background *background, const struct hx_config *config)
 {
-	return config->consumer_count > 0;
+	const struct hx_consumer_task *task = (const struct hx_consumer_task *)background;
+	const struct hx_config_consumer *settings = find(config, task->name);
+
+	return settings != NULL && settings->enabled;
 }
 
 static const struct hx_background_ops task_ops = {
@@ -458,6 +413,118 @@ static enum hapax_status start_task(
 	return HAPAX_OK;
 }
 
+/* ------------------------------------------------------------------ pauses */
+
+static void pause_work(struct hx_background *background, void *arg, void *context)
+{
+	struct hx_consumer_task *task = (struct hx_consumer_task *)background;
+	struct hx_consumer_work *work = arg;
+
+	(void)context;
+	if (work == NULL)
+		return;
+	hx_lock_acquire(&task->lock);
+	obey_pause(task, work->consumer);
+	hx_lock_release(&task->lock);
+}
+
+static void say_pause(struct hx_consumer_task *task, const struct hx_pause *pause)
+{
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT("consumer", task->name),
+		HX_LOGGER_TEXT(pause->is_paused ? "who" : NULL, pause->who),
+		HX_LOGGER_TEXT(pause->reason[0] != '\0' ? "why" : NULL, pause->reason),
+	};
+
+	hx_logger(
+		task->consumers->serve->log, HX_LOGGER_INFO,
+		pause->is_paused ? "consumer paused" : "consumer resumed", fields,
+		HX_COUNT(fields));
+}
+
+static void take_pause(struct hx_consumer_task *task, const struct hx_pause *pause)
+{
+	bool is_news;
+
+	hx_lock_acquire(&task->lock);
+	is_news = task->pause.is_paused != pause->is_paused;
+	task->pause = *pause;
+	hx_lock_release(&task->lock);
+	if (is_news)
+		say_pause(task, pause);
+	(void)hx_background_visit(&task->background, pause_work, NULL);
+}
+
+static struct hx_consumer_task *task_of(const struct hx_consumers *consumers, const char *name)
+{
+	struct hx_consumer_task *at = consumers->tasks;
+
+	while (at != NULL && strcmp(at->name, name) != 0)
+		at = at->next;
+	return at;
+}
+
+bool hx_consumers_pause(
+	struct hx_consumers *consumers, const char *name, const struct hx_pause *pause)
+{
+	struct hx_consumer_task *task = task_of(consumers, name);
+
+	if (task != NULL && pause != NULL)
+		take_pause(task, pause);
+	return task != NULL;
+}
+
+/*
+ * A store that does not answer changes nothing. If events may run without it, and if it never has
+ * such records (it belongs to one tenant), its consumers are not paused.
+ */
+static void on_pause_told(
+	void *context, const char *name, const struct hx_pause *pause, enum hapax_status status)
+{
+	struct hx_consumers *consumers = context;
+	struct hx_consumer_task *task = task_of(consumers, name);
+	struct hx_pause none = {.is_known = true};
+
+	if (task == NULL)
+		return;
+	if (pause->is_known)
+		take_pause(task, pause);
+	else if (
+		!task->pause.is_known &&
+		(status == HAPAX_ERR_INVALID || consumers->serve->stack.guard != NULL))
+		take_pause(task, &none);
+	else if (!task->pause.is_known)
+		take_note(
+			task,
+			&(struct hapax_consumer_event){
+				.fact = HAPAX_FACT_STORE_AWAY, .why = hapax_status_name(status)});
+	if (pause->is_known && task->is_unread)
+		take_note(task, &(struct hapax_consumer_event){.fact = HAPAX_FACT_STORE_BACK});
+	task->is_unread = !task->pause.is_known;
+}
+
+static void on_pauses_told(void *context)
+{
+	one_ended(context);
+}
+
+static void ask_pauses(struct hx_consumers *consumers)
+{
+	struct hx_pauses *pauses = &consumers->pauses;
+	size_t count = 0;
+
+	for (const struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next)
+		count++;
+	if (consumers->is_draining || !hx_pauses_begin(pauses, count))
+		return;
+	for (const struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next)
+		hx_pauses_add(pauses, at->name);
+	atomic_fetch_add(&consumers->open, 1);
+	hx_pauses_ask(pauses);
+}
+
+/* ------------------------------------------------------------------ start, reload, drain */
+
 enum hapax_status hx_consumers_start(
 	struct hx_consumers *consumers, struct hx_serve *serve, struct hx_config *config,
 	void (*ended)(void *context), void *context, struct hapax_error *err)
@@ -473,6 +540,13 @@ enum hapax_status hx_consumers_start(
 		.writer = serve->loop_count + 1};
 	consumers->ended = ended;
 	consumers->context = context;
+	consumers->pauses = (struct hx_pauses){
+		.store = serve->store,
+		.reactor = &serve->reactor,
+		.told = on_pause_told,
+		.ended = on_pauses_told,
+		.context = consumers,
+	};
 	atomic_store(&consumers->open, 1);
 	for (size_t i = 0; i < config->consumer_count && status == HAPAX_OK; i++)
 		status = start_task(consumers, config, &config->consumers[i], err);
@@ -527,15 +601,6 @@ static void change(
 		say_failed(consumers, task->name, &err);
 }
 
-static bool has_task(const struct hx_consumers *consumers, const char *name)
-{
-	for (const struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next) {
-		if (strcmp(at->name, name) == 0)
-			return true;
-	}
-	return false;
-}
-
 void hx_consumers_reload(struct hx_consumers *consumers, struct hx_config *config)
 {
 	struct hx_consumer_task **link = &consumers->tasks;
@@ -557,11 +622,42 @@ void hx_consumers_reload(struct hx_consumers *consumers, struct hx_config *confi
 		const struct hx_config_consumer *settings = &config->consumers[i];
 		struct hapax_error err;
 
-		if (has_task(consumers, settings->name))
+		if (task_of(consumers, settings->name) != NULL)
 			continue;
 		say(consumers, "consumer added", settings->name);
 		if (start_task(consumers, config, settings, &err) != HAPAX_OK)
 			say_failed(consumers, settings->name, &err);
+	}
+	ask_pauses(consumers);
+}
+
+/* A past failure is over once something has been done since. */
+static void forgive(struct hx_consumer_task *task)
+{
+	struct hx_consumer_view view;
+
+	hx_consumer_task_look(task, &view);
+	if (view.runs && view.now.acknowledged > 0)
+		hx_background_trouble(&task->background, NULL);
+}
+
+void hx_consumers_tidy(struct hx_consumers *consumers)
+{
+	struct hx_consumer_task **link = &consumers->leaving;
+
+	ask_pauses(consumers);
+	for (struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next)
+		forgive(at);
+	while (*link != NULL) {
+		struct hx_consumer_task *task = *link;
+
+		if (!hx_event_is_set(&task->background.has_ended)) {
+			link = &task->next;
+			continue;
+		}
+		(void)hx_background_join(&task->background, 0);
+		*link = task->next;
+		free_task(task);
 	}
 }
 
@@ -598,161 +694,6 @@ bool hx_consumers_join(struct hx_consumers *consumers, int64_t deadline_ns)
 {
 	bool have_ended = join_all(&consumers->tasks, deadline_ns);
 
-	return join_all(&consumers->leaving, deadline_ns) && have_ended;
-}
-
-/* ------------------------------------------------------------------ health */
-
-bool hx_consumers_exist(const struct hx_consumers *consumers)
-{
-	return consumers->tasks != NULL;
-}
-
-/* The state of a task at one moment. */
-struct view {
-	bool runs;
-	struct hapax_consumer_stats now;
-	struct hapax_consumer_stats sum; /* with its earlier lives */
-};
-
-/* Nothing is retired meanwhile, so nothing is counted twice or missed. */
-static void look(struct hx_background *background, void *arg, void *context)
-{
-	struct hx_consumer_task *task = (struct hx_consumer_task *)background;
-	struct view *view = context;
-	struct work *work = arg;
-
-	view->runs = work != NULL;
-	view->now = (struct hapax_consumer_stats)HAPAX_CONSUMER_STATS_INIT;
-	if (view->runs)
-		hapax_consumer_stats(work->consumer, &view->now);
-	view->sum = view->now;
-	hx_lock_acquire(&task->lock);
-	add_stats(&view->sum, &task->before);
-	hx_lock_release(&task->lock);
-}
-
-static void tell_one(struct hx_consumer_task *task, struct hx_consumer_facts *facts)
-{
-	struct view view = {.runs = false};
-
-	(void)hx_background_visit(&task->background, look, &view);
-	facts->name = task->name;
-	facts->is_up = view.runs;
-	facts->stats = view.sum;
-	hx_lock_acquire(&task->lock);
-	facts->is_paused = task->is_paused;
-	facts->starts = task->starts;
-	hx_lock_release(&task->lock);
-}
-
-struct hx_consumer_facts *hx_consumers_facts(struct hx_consumers *consumers, size_t *ret_count)
-{
-	struct hx_consumer_facts *facts = NULL;
-	size_t count = 0;
-
-	for (const struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next)
-		count++;
-	if (count > 0)
-		facts = hx_alloc_zero(count, sizeof(*facts));
-	*ret_count = facts == NULL ? 0 : count;
-	count = 0;
-	for (struct hx_consumer_task *at = consumers->tasks; at != NULL && facts != NULL;
-	     at = at->next)
-		tell_one(at, &facts[count++]);
-	return facts;
-}
-
-/* A past failure is over once something has been done since. */
-static void forgive(struct hx_consumer_task *task)
-{
-	struct view view = {.runs = false};
-
-	(void)hx_background_visit(&task->background, look, &view);
-	if (view.runs && view.now.acknowledged > 0)
-		hx_background_trouble(&task->background, NULL);
-}
-
-void hx_consumers_tidy(struct hx_consumers *consumers)
-{
-	struct hx_consumer_task **link = &consumers->leaving;
-
-	for (struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next)
-		forgive(at);
-	while (*link != NULL) {
-		struct hx_consumer_task *task = *link;
-
-		if (!hx_event_is_set(&task->background.has_ended)) {
-			link = &task->next;
-			continue;
-		}
-		(void)hx_background_join(&task->background, 0);
-		*link = task->next;
-		free_task(task);
-	}
-}
-
-/*
- * A broker that recovers does not report it: a new message shows it, or no further failure for a
- * while.
- * Locks: task->lock held.
- */
-static bool is_source_away(struct hx_consumer_task *task, uint64_t received)
-{
-	if (task->is_news)
-		task->received = received;
-	task->is_news = false;
-	if (received != task->received ||
-	    hx_clock_mono_ns() - task->failed_ns >= SOURCE_SECONDS * HX_NS_PER_S)
-		task->failed_ns = 0;
-	return task->failed_ns != 0;
-}
-
-/* False: it is healthy. */
-static bool why_not(struct hx_consumer_task *task, char *reason, size_t size)
-{
-	struct hapax_error trouble = {.status = HAPAX_OK};
-	struct view view = {.runs = false};
-	bool is_troubled = true;
-
-	(void)hx_background_visit(&task->background, look, &view);
-	(void)hx_background_look(&task->background, &trouble);
-	hx_lock_acquire(&task->lock);
-	if (!view.runs && trouble.status != HAPAX_OK)
-		(void)snprintf(reason, size, "%s: %s", task->name, trouble.message);
-	else if (view.runs && task->is_paused)
-		(void)snprintf(
-			reason, size, "%s: paused, the store is unavailable (%s)", task->name,
-			task->why);
-	else if (view.runs && is_source_away(task, view.now.received))
-		(void)snprintf(reason, size, "%s: %s", task->name, task->why);
-	else
-		is_troubled = false;
-	hx_lock_release(&task->lock);
-	return is_troubled;
-}
-
-size_t hx_consumers_troubled(struct hx_consumers *consumers, char *reason, size_t size)
-{
-	size_t troubled = 0;
-	size_t count = 0;
-
-	reason[0] = '\0';
-	for (struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next) {
-		char other[HAPAX_ERROR_MESSAGE_SIZE];
-
-		count++;
-		/* For the others their number is enough. */
-		troubled += why_not(
-			at, troubled == 0 ? reason : other, troubled == 0 ? size : sizeof(other));
-	}
-	if (troubled > 1) {
-		size_t used = strlen(reason);
-
-		(void)snprintf(
-			reason + used, size - used, "; and %zu others of %zu", troubled - 1, count);
-	} else if (troubled == 0) {
-		(void)snprintf(reason, size, "%zu of %zu running", count, count);
-	}
-	return troubled;
+	return join_all(&consumers->leaving, deadline_ns) && have_ended &&
+		!consumers->pauses.is_asking;
 }

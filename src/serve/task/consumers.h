@@ -4,7 +4,7 @@
  * daemon's store, so a message and an HTTP event with the same key are duplicates.
  *
  * Each consumer is a separate background (background.h): its failures affect no other, and a reload
- * touches only the consumers that it changes. A consumer removed from the configuration finishes
+ * touches only the consumers that it changes. A consumer that is not enabled does not run. A consumer removed from the configuration finishes
  * its runs, and returns the other messages.
  *
  * Threads: the control loop's.
@@ -19,8 +19,10 @@
 
 #include <hapax/error.h>
 
+#include "api/api.h"
 #include "base/thread.h"
 #include "observe/decision.h"
+#include "serve/task/pauses.h"
 
 struct hx_config;
 struct hx_consumer_facts;
@@ -36,7 +38,8 @@ struct hx_consumers {
 	bool is_draining;
 	struct hx_lock observer_lock; /* they share one: */
 	struct hx_observer observer;
-	_Atomic size_t open; /* those not ended, plus 1 until drain */
+	_Atomic size_t open;     /* those not ended, plus 1 until drain, plus 1 for a question */
+	struct hx_pauses pauses; /* asked by tidy */
 };
 
 /* consumers is zeros. Does not wait for brokers. Stopped by drain and join. */
@@ -48,10 +51,17 @@ enum hapax_status hx_consumers_start(
 void hx_consumers_reload(struct hx_consumers *consumers, struct hx_config *config);
 
 /*
- * Frees removed consumers that have ended, and clears old failures of working ones. Call it
- * periodically.
+ * Asks the store which are paused, frees removed consumers that have ended, and clears old failures
+ * of working ones. Call it once a second.
  */
 void hx_consumers_tidy(struct hx_consumers *consumers);
+
+/* Pause or resume one, as the store has it; pause NULL: change nothing. False: there is none. */
+bool hx_consumers_pause(
+	struct hx_consumers *consumers, const char *name, const struct hx_pause *pause);
+
+/* Calls each with every consumer. */
+void hx_consumers_list(struct hx_consumers *consumers, hx_api_consumer_fn *each, void *context);
 
 /* Takes no more messages and finishes the runs; then calls ended, once. */
 void hx_consumers_drain(struct hx_consumers *consumers);

@@ -18,8 +18,9 @@ struct relay_work {
 	char owner[OWNER_SIZE];
 };
 
-static bool is_wanted(const struct hx_config *config)
+static bool is_wanted(const struct hx_background *background, const struct hx_config *config)
 {
+	(void)background;
 	return config->outbox.url[0] != '\0';
 }
 

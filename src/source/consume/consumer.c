@@ -379,7 +379,7 @@ static void take_in(struct hx_consumer *consumer, struct hapax_message *message)
 /* While the store is unavailable, one message is enough to probe it. */
 static bool may_take(const struct hx_consumer *consumer)
 {
-	if (consumer->spare.count == 0 || consumer->is_stopping)
+	if (consumer->spare.count == 0 || consumer->is_stopping || consumer->is_paused)
 		return false;
 	return !consumer->is_away ||
 		(hx_consumer_in_hand(consumer) == 0 && consumer->now_ms >= consumer->away_until_ms);
@@ -412,7 +412,7 @@ static void revive(struct hx_consumer *consumer)
 		if (in_flight->message->flags & HAPAX_MESSAGE_REVOKED || consumer->is_stopping) {
 			hx_in_flight_list_remove(&consumer->waiting, in_flight);
 			hx_settle_give_back(in_flight);
-		} else if (in_flight->due_ms <= consumer->now_ms) {
+		} else if (in_flight->due_ms <= consumer->now_ms && !consumer->is_paused) {
 			hx_in_flight_list_remove(&consumer->waiting, in_flight);
 			in_flight->state = HX_IN_FLIGHT_QUEUED;
 			consumer->queued++;
@@ -537,7 +537,7 @@ static size_t room(const struct hx_consumer *consumer)
 {
 	size_t room = consumer->options.parallel - consumer->claimed;
 
-	if (consumer->is_stopping || consumer->is_failed)
+	if (consumer->is_stopping || consumer->is_failed || consumer->is_paused)
 		return 0;
 	if (consumer->is_away)
 		return consumer->claimed == 0 && consumer->now_ms >= consumer->away_until_ms ? 1
@@ -700,6 +700,8 @@ static int64_t next_due(const struct hx_consumer *consumer)
 {
 	int64_t due = consumer->is_stopping ? consumer->stop_at_ms : INT64_MAX;
 
+	if (consumer->is_paused)
+		return due;
 	for (const struct hx_in_flight *at = consumer->waiting.first; at != NULL; at = at->next)
 		due = earlier(due, at->due_ms);
 	if (consumer->is_away && consumer->claimed == 0 &&
@@ -744,6 +746,17 @@ void hx_consumer_stop(struct hx_consumer *consumer)
 		__builtin_add_overflow(consumer->now_ms, consumer->options.drain_ms, &end)
 		? INT64_MAX
 		: end;
+}
+
+void hx_consumer_pause(struct hx_consumer *consumer, bool is_paused)
+{
+	const struct hapax_source_ops *ops = consumer->source->ops;
+
+	if (consumer->is_paused == is_paused)
+		return;
+	consumer->is_paused = is_paused;
+	if (ops->pause != NULL)
+		ops->pause(consumer->source, is_paused);
 }
 
 void hx_consumer_hurry(struct hx_consumer *consumer)

@@ -72,6 +72,7 @@ struct hx_consumer {
 	int64_t now_ms;
 	bool is_stopping;
 	int64_t stop_at_ms; /* the deadline of the drain */
+	bool is_paused;     /* by an operator: nothing begins */
 	bool is_away;       /* the store is unavailable */
 	uint32_t away_delays;
 	int64_t away_until_ms;
@@ -97,6 +98,9 @@ int64_t hx_consumer_turn(struct hx_consumer *consumer, int64_t now_ms);
 
 /* Take no more messages, finish runs, give back the rest, in the following turns. */
 void hx_consumer_stop(struct hx_consumer *consumer);
+
+/* Begin nothing until it is resumed; runs in progress finish. */
+void hx_consumer_pause(struct hx_consumer *consumer, bool is_paused);
 
 /* After stop: no message is in flight, and the broker has every acknowledgement. */
 bool hx_consumer_is_idle(const struct hx_consumer *consumer);

@@ -65,6 +65,7 @@ struct hapax_consumer {
 	bool is_hurried;
 	bool has_run;
 	_Atomic int is_stopped;
+	_Atomic int is_paused;
 	struct hx_lock lock;
 	struct hapax_consumer_stats stats; /* Locks: lock. As of the last turn */
 };
@@ -180,6 +181,7 @@ static void on_turn(struct hx_task *task)
 		return;
 	if (atomic_load(&consumer->is_stopped) || consumer->core.is_failed)
 		hx_consumer_stop(&consumer->core);
+	hx_consumer_pause(&consumer->core, atomic_load(&consumer->is_paused) != 0);
 	due_ms = hx_consumer_turn(&consumer->core, now_ms);
 	publish_stats(consumer);
 	if (is_over(consumer, now_ms)) {
@@ -514,6 +516,12 @@ enum hapax_status hapax_consumer_run(struct hapax_consumer *consumer, struct hap
 void hapax_consumer_stop(struct hapax_consumer *consumer)
 {
 	atomic_store(&consumer->is_stopped, 1);
+	hx_reactor_post(&consumer->reactor, &consumer->turn);
+}
+
+void hapax_consumer_pause(struct hapax_consumer *consumer, int is_paused)
+{
+	atomic_store(&consumer->is_paused, is_paused);
 	hx_reactor_post(&consumer->reactor, &consumer->turn);
 }
 

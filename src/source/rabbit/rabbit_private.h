@@ -97,6 +97,7 @@ struct hx_rabbit_source {
 	size_t aside;       /* set aside on this connection */
 	size_t aside_slots; /* those of them that belong to this subscription */
 	unsigned subscription;
+	bool is_subscribed; /* not while the consumer is paused */
 
 	struct hx_rabbit_delivery *spare;
 	size_t spare_count;
@@ -107,6 +108,8 @@ struct hx_rabbit_source {
 void hx_rabbit_session_connect(struct hx_rabbit_source *source);
 void hx_rabbit_session_read(struct hx_rabbit_source *source);
 void hx_rabbit_session_settle(struct hx_rabbit_source *source);
+/* Subscribe, or unsubscribe while the consumer is paused. */
+void hx_rabbit_session_subscribe(struct hx_rabbit_source *source);
 void hx_rabbit_session_pulse(struct hx_rabbit_source *source);
 void hx_rabbit_session_close(struct hx_rabbit_source *source);
 

@@ -485,35 +485,67 @@ static amqp_table_t subscription_arguments(amqp_table_entry_t *entry)
 	return (amqp_table_t){.num_entries = 1, .entries = entry};
 }
 
-/*
- * Messages that were set aside occupy slots of their subscription. A new subscription has all slots
- * free: earlier deliveries stay with the channel.
- */
-static void resubscribe(struct hx_rabbit_source *source)
+/* Without waiting for an answer: deliveries come at any time. */
+static void send_consume(struct hx_rabbit_source *source)
 {
-	amqp_connection_state_t conn = source->rabbit.conn;
-	char old_name[SUBSCRIPTION_SIZE], name[SUBSCRIPTION_SIZE];
-	amqp_basic_cancel_t cancel = {.nowait = 1};
+	char name[SUBSCRIPTION_SIZE];
 	amqp_basic_consume_t consume = {
 		.queue = amqp_cstring_bytes(source->place.rabbit.queue), .nowait = 1};
 	amqp_table_entry_t entry;
-	int code;
 
-	if (conn == NULL || source->is_stopping || source->aside > ASIDE_MAX ||
-	    2 * source->aside_slots < source->place.prefetch)
-		return;
-	source->aside_slots = 0;
-	name_subscription(source, old_name);
 	source->subscription++;
+	source->is_subscribed = true;
 	name_subscription(source, name);
-	cancel.consumer_tag = amqp_cstring_bytes(old_name);
 	consume.consumer_tag = amqp_cstring_bytes(name);
 	consume.arguments = subscription_arguments(&entry);
-	code = amqp_send_method(conn, HX_RABBIT_CHANNEL, AMQP_BASIC_CANCEL_METHOD, &cancel);
-	if (code == AMQP_STATUS_OK)
-		code = amqp_send_method(
-			conn, HX_RABBIT_CHANNEL, AMQP_BASIC_CONSUME_METHOD, &consume);
-	check_sent(source, code);
+	check_sent(
+		source,
+		amqp_send_method(
+			source->rabbit.conn, HX_RABBIT_CHANNEL, AMQP_BASIC_CONSUME_METHOD,
+			&consume));
+}
+
+/* Earlier deliveries stay with the channel. */
+static void send_cancel(struct hx_rabbit_source *source)
+{
+	char name[SUBSCRIPTION_SIZE];
+	amqp_basic_cancel_t cancel = {.nowait = 1};
+
+	source->is_subscribed = false;
+	name_subscription(source, name);
+	cancel.consumer_tag = amqp_cstring_bytes(name);
+	check_sent(
+		source,
+		amqp_send_method(
+			source->rabbit.conn, HX_RABBIT_CHANNEL, AMQP_BASIC_CANCEL_METHOD, &cancel));
+}
+
+/*
+ * Messages that were set aside occupy slots of their subscription. A new subscription has all slots
+ * free.
+ */
+static void resubscribe(struct hx_rabbit_source *source)
+{
+	if (!hx_rabbit_is_open(&source->rabbit) || !source->is_subscribed || source->is_stopping ||
+	    source->aside > ASIDE_MAX || 2 * source->aside_slots < source->place.prefetch)
+		return;
+	source->aside_slots = 0;
+	send_cancel(source);
+	if (hx_rabbit_is_open(&source->rabbit))
+		send_consume(source);
+}
+
+void hx_rabbit_session_subscribe(struct hx_rabbit_source *source)
+{
+	bool is_wanted = !source->io_thread.is_paused;
+
+	if (!hx_rabbit_is_open(&source->rabbit) || source->is_stopping ||
+	    source->is_subscribed == is_wanted)
+		return;
+	if (is_wanted)
+		send_consume(source);
+	else
+		send_cancel(source);
 }
 
 void hx_rabbit_session_settle(struct hx_rabbit_source *source)
@@ -580,6 +612,9 @@ static enum hapax_status subscribe(struct hx_rabbit_source *source, struct hapax
 	status = check_reply(source, "RabbitMQ rejected the prefetch", err);
 	if (status != HAPAX_OK)
 		return status;
+	source->is_subscribed = !source->io_thread.is_paused;
+	if (!source->is_subscribed)
+		return HAPAX_OK;
 	(void)snprintf(
 		what, sizeof(what), "RabbitMQ does not allow consuming from '%s'", place->queue);
 	name_subscription(source, name);

@@ -36,6 +36,7 @@ static void on_work(struct hx_task *task)
 	struct hx_rabbit_source *source = task->context;
 
 	hx_rabbit_session_settle(source);
+	hx_rabbit_session_subscribe(source);
 	hx_rabbit_publisher_work(source);
 	hx_rabbit_session_read(source);
 	hx_rabbit_publisher_read(source);
@@ -106,6 +107,7 @@ static const struct hapax_source_ops rabbit_ops = {
 	.stats = hx_io_thread_stats,
 	.close = rabbit_close,
 	.hurry = hx_io_thread_hurry,
+	.pause = hx_io_thread_pause,
 };
 
 static enum hapax_status open_source(

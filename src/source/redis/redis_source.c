@@ -179,6 +179,7 @@ static const struct hapax_source_ops redis_ops = {
 	.drain = hx_io_thread_drain,
 	.stats = hx_io_thread_stats,
 	.close = redis_close,
+	.pause = hx_io_thread_pause,
 };
 
 static void make_member(struct hx_redis_source *source)

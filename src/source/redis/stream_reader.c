@@ -92,7 +92,7 @@ void hx_redis_reader_pump(struct hx_redis_source *source)
 	if (!reader->line.is_ready || reader->is_asking || source->is_stopping)
 		return;
 	if (!reader->needs_group &&
-	    (source->held >= source->place.prefetch ||
+	    (source->io_thread.is_paused || source->held >= source->place.prefetch ||
 	     source->held_bytes >= HX_REDIS_HELD_BYTES_MAX))
 		return;
 	if (room > reader->count)

@@ -67,6 +67,16 @@ static enum hapax_status server_sweep(
 	return hx_server_sweep(&downcast(base)->client, sweep, err);
 }
 
+enum hapax_status hapax_store_call(
+	struct hapax_store *base, const char *method, const char *path, struct hapax_bytes body,
+	struct hapax_buf *reply, struct hapax_error *err)
+{
+	if (base == NULL || base->ops->submit != server_submit)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0, "only a daemon's store has an API to call");
+	return hx_server_client_call(&downcast(base)->client, method, path, body, reply, err);
+}
+
 /* The daemon counted them when it decided. */
 static enum hapax_status server_count(
 	struct hapax_store *base, const struct hapax_counters *rows, size_t count,

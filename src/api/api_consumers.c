@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * api_consumers.c - GET /consumers, POST /consumers/{name}/pause and /resume.
+ *
+ * A pause is a record of the store (pause.h). It is answered when the store has it, and this daemon
+ * obeys at once; others on the same store notice it within a second.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/api_request.h"
+#include "api/pause.h"
+#include "base/bytes.h"
+
+enum { DETAIL_SIZE = 2048 };
+
+/* ------------------------------------------------------------------ GET */
+
+static void write_optional(struct hx_json_write *json, const char *name, const char *text)
+{
+	if (text[0] == '\0')
+		hx_json_write_null(json, name);
+	else
+		hx_json_write_any(json, name, hapax_bytes_from_text(text));
+}
+
+static void write_consumer(void *context, const struct hx_api_consumer *consumer)
+{
+	const struct hapax_consumer_stats *stats = &consumer->stats;
+	const struct hx_pause *pause = &consumer->pause;
+	struct hx_json_write *json = context;
+
+	hx_json_write_begin(json, NULL, '{');
+	hx_json_write_text(json, "name", consumer->name);
+	hx_json_write_text(json, "state", consumer->state);
+	write_optional(json, "reason", consumer->reason);
+	if (pause->is_paused) {
+		hx_json_write_any(json, "paused_by", hapax_bytes_from_text(pause->who));
+		hx_json_write_time(json, "paused_at", pause->at_ms);
+	}
+	hx_json_write_unsigned(json, "received", stats->received);
+	hx_json_write_unsigned(json, "acknowledged", stats->acknowledged);
+	hx_json_write_unsigned(json, "dead_letters", stats->dead_letters);
+	hx_json_write_unsigned(json, "in_hand", stats->in_hand);
+	hx_json_write_unsigned(json, "running", stats->running);
+	hx_json_write_unsigned(json, "waiting", stats->waiting);
+	if (stats->lag >= 0)
+		hx_json_write_signed(json, "lag", stats->lag);
+	else
+		hx_json_write_null(json, "lag");
+	hx_json_write_end(json, '}');
+}
+
+void hx_api_get_consumers(struct hx_api_request *request)
+{
+	const struct hx_api_options *options = &request->api->options;
+	struct hx_json_write json;
+
+	hx_api_json(request, &json);
+	hx_json_write_begin(&json, "consumers", '[');
+	if (options->consumers != NULL)
+		options->consumers(options->context, write_consumer, &json);
+	hx_json_write_end(&json, ']');
+	hx_api_reply_json(request, &json);
+}
+
+/* ------------------------------------------------------------------ POST */
+
+#define AT(member) .offset = offsetof(struct hx_pause_json, member)
+static const struct hx_json_field pause_fields[] = {
+	{"reason", HX_JSON_FIELD_TEXT, .uses = HX_JSON_FIELD_ALWAYS, AT(reason),
+	 .max = HX_PAUSE_REASON_SIZE - 1, .doc = "why, for other people"},
+	{.name = NULL},
+};
+#undef AT
+const struct hx_json_section hx_pause_json_section = {
+	"the body", .fields = pause_fields, .given_offset = offsetof(struct hx_pause_json, given)};
+
+/* A change of one consumer's record. */
+struct change {
+	char name[HX_API_NAME_SIZE];
+	struct hx_pause pause; /* wanted */
+	char value[HX_PAUSE_VALUE_SIZE];
+	struct hapax_result result;
+	struct hapax_op op;
+};
+
+static void audit(struct hx_api_request *request)
+{
+	const struct change *change = request->extra;
+	struct hapax_buf detail;
+	struct hx_json_write json;
+
+	hx_buf_init(&detail, DETAIL_SIZE);
+	hx_json_write_init(&json, &detail);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_text(&json, "consumer", change->name);
+	if (change->pause.reason[0] != '\0')
+		hx_json_write_any(&json, "reason", hapax_bytes_from_text(change->pause.reason));
+	hx_json_write_end(&json, '}');
+	hx_api_audit_request(
+		request,
+		&(struct hx_audit_entry){
+			.action = change->pause.is_paused ? "consumer.pause" : "consumer.resume",
+			.outcome = change->op.status == HAPAX_OK
+				? "applied"
+				: hapax_status_name(change->op.status),
+			.detail = json.status == HAPAX_OK ? hapax_buf_bytes(&detail)
+							  : hx_bytes(NULL, 0)});
+	hx_buf_done(&detail);
+}
+
+static void on_changed(struct hx_api_request *request)
+{
+	const struct hx_api_options *options = &request->api->options;
+	const struct change *change = request->extra;
+	struct hx_json_write json;
+
+	audit(request);
+	if (change->op.status != HAPAX_OK) {
+		hx_api_fail(request, change->op.status, NULL);
+		return;
+	}
+	/* A reload may have removed it meanwhile. */
+	(void)options->pause(options->context, change->name, &change->pause);
+	hx_api_json(request, &json);
+	hx_json_write_text(&json, "outcome", "applied");
+	hx_json_write_text(&json, "name", change->name);
+	hx_json_write_text(&json, "state", change->pause.is_paused ? "paused" : "resumed");
+	hx_api_reply_json(request, &json);
+}
+
+/* False: answered. */
+static bool read_reason(struct hx_api_request *request, struct hx_pause *pause)
+{
+	struct hx_pause_json said = {.given = 0};
+	enum hapax_status status;
+
+	if (request->body.size == 0)
+		return true;
+	status = hx_json_object_read(
+		&request->reader, &request->reader.tree.nodes[0], request->route->section,
+		request->route->use, &said, &request->err);
+	if (status != HAPAX_OK) {
+		hx_api_fail(request, status, request->err.message);
+		return false;
+	}
+	(void)snprintf(
+		pause->reason, sizeof(pause->reason), "%.*s", (int)said.reason.size,
+		said.reason.size == 0 ? "" : (const char *)said.reason.data);
+	return true;
+}
+
+void hx_api_post_pause(struct hx_api_request *request)
+{
+	const struct hx_api_options *options = &request->api->options;
+	struct hapax_bytes name = request->names[0];
+	struct change *change = hx_api_extra(request, sizeof(*change), NULL);
+	struct hx_pause *pause;
+
+	if (change == NULL)
+		return;
+	(void)snprintf(
+		change->name, sizeof(change->name), "%.*s", (int)name.size,
+		(const char *)name.data);
+	if (options->pause == NULL || !options->pause(options->context, change->name, NULL)) {
+		hx_api_problem(
+			request, 404, HX_API_PROBLEM("no-consumer"),
+			"this daemon has no consumer of that name; GET /consumers lists them");
+		return;
+	}
+	pause = &change->pause;
+	pause->is_known = true;
+	pause->is_paused = request->route->use == HX_CONSUMER_PAUSE;
+	pause->at_ms = hx_api_now_ms(request->api);
+	memcpy(pause->who, request->caller.who, sizeof(pause->who));
+	if (!read_reason(request, pause))
+		return;
+	hx_pause_name(&change->op, pause->is_paused ? HAPAX_OP_SET : HAPAX_OP_FORGET, change->name);
+	change->result = (struct hapax_result){
+		.kind = HAPAX_RESULT_BYTES, .body = hx_pause_value(pause, change->value)};
+	if (pause->is_paused)
+		change->op.result = &change->result;
+	hx_api_submit(request, &change->op, 1, on_changed);
+}
