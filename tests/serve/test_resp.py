@@ -1,5 +1,6 @@
 """The Redis door: the same commands to hapax and to a real redis-server, the same bytes back."""
 
+import contextlib
 import hashlib
 import os
 import random
@@ -550,35 +551,32 @@ REDLOCK_UNLOCK = """
 	return count
 """
 CHECK_AND_SET = """
-        local key = KEYS[1]
-        local value = ARGV[1]
-        local ttl = ARGV[2]
-
-        if redis.call('EXISTS', key) == 1 then
-            return redis.call('GET', key) -- Return existing job ID
-        else
-            redis.call('SETEX', key, ttl, value)
-            return nil -- Successfully set new key
-        end
+local key = KEYS[1]; local value = ARGV[1]; local ttl = ARGV[2]
+if redis.call("exists", key) == 1
+then return redis.call("get", key) -- the first one
+else redis.call("setex", key, ttl, value); return nil end -- ours
 """
 CHECK_AND_RESERVE = """
-        local key = KEYS[1]
-        local ttl = ARGV[1]
-        local timestamp = ARGV[2]
-
-        -- Check if key already exists
-        if redis.call('EXISTS', key) == 1 then
-            -- Increment duplicate counter
-            redis.call('HINCRBY', 'dedup_stats', 'duplicates', 1)
-            return 1 -- Duplicate found
-        else
-            -- Reserve the key with TTL
-            redis.call('SETEX', key, ttl, timestamp)
-            -- Increment processed counter
-            redis.call('HINCRBY', 'dedup_stats', 'processed', 1)
-            return 0 -- Successfully reserved
-        end
+local key = KEYS[1]; local ttl = ARGV[1]; local timestamp = ARGV[2]
+if redis.call("exists", key) == 1 -- seen before
+then redis.call("hincrby", "dedup_stats", "duplicates", 1); return 1
+else redis.call("setex", key, ttl, timestamp) -- new
+redis.call("hincrby", "dedup_stats", "processed", 1); return 0 end
 """
+
+
+def test_script_is_one_step(cli):
+    """E3: of many clients that check and set a key at once, one sets it, and all others get its value."""
+    with serve(cli, None, *OFF, config="loops: 3\n") as daemon, contextlib.ExitStack() as stack:
+        wires = [stack.enter_context(Wire(door(daemon))) for _ in range(24)]
+        for job in range(scaled(500, 20)):
+            for number, wire in enumerate(wires):
+                wire.send(pack("EVAL", CHECK_AND_SET, 1, f"job-{job}", f"id-{number}", 1000))
+            replies = [wire.reply() for wire in wires]
+            winners = [number for number, reply in enumerate(replies) if reply == b"$-1\r\n"]
+            expect(len(winners), 1)
+            value = f"id-{winners[0]}".encode()
+            expect({reply for reply in replies} - {b"$-1\r\n"}, {b"$%d\r\n%s\r\n" % (len(value), value)})
 
 
 def test_scripts_of_locks(cli):

@@ -86,33 +86,27 @@
 	"  -- Return the number of entries removed.\n"        \
 	"  return count\n"
 
-#define CHECK_AND_SET                                                           \
-	"\n        local key = KEYS[1]\n"                                       \
-	"        local value = ARGV[1]\n"                                       \
-	"        local ttl = ARGV[2]\n\n"                                       \
-	"        if redis.call('EXISTS', key) == 1 then\n"                      \
-	"            return redis.call('GET', key) -- Return existing job ID\n" \
-	"        else\n"                                                        \
-	"            redis.call('SETEX', key, ttl, value)\n"                    \
-	"            return nil -- Successfully set new key\n"                  \
-	"        end\n    "
+#define CHECK_AND_SET                                              \
+	"local key = KEYS[1]; local value = ARGV[1]\n"             \
+	"local ttl = ARGV[2]\n"                                    \
+	"if redis.call('EXISTS', key) == 1\n"                      \
+	"then return redis.call('GET', key) -- of the first one\n" \
+	"else\n"                                                   \
+	"\tredis.call('SETEX', key, ttl, value)\n"                 \
+	"\treturn nil -- ours\n"                                   \
+	"end\n"
 
-#define CHECK_AND_RESERVE                                                     \
-	"\n        local key = KEYS[1]\n"                                     \
-	"        local ttl = ARGV[1]\n"                                       \
-	"        local timestamp = ARGV[2]\n\n"                               \
-	"        -- Check if key already exists\n"                            \
-	"        if redis.call('EXISTS', key) == 1 then\n"                    \
-	"            -- Increment duplicate counter\n"                        \
-	"            redis.call('HINCRBY', 'dedup_stats', 'duplicates', 1)\n" \
-	"            return 1 -- Duplicate found\n"                           \
-	"        else\n"                                                      \
-	"            -- Reserve the key with TTL\n"                           \
-	"            redis.call('SETEX', key, ttl, timestamp)\n"              \
-	"            -- Increment processed counter\n"                        \
-	"            redis.call('HINCRBY', 'dedup_stats', 'processed', 1)\n"  \
-	"            return 0 -- Successfully reserved\n"                     \
-	"        end\n    "
+#define CHECK_AND_RESERVE                                           \
+	"local key = KEYS[1]; local ttl = ARGV[1]\n"                \
+	"local timestamp = ARGV[2]\n"                               \
+	"if redis.call('EXISTS', key) == 1 then\n"                  \
+	"\tredis.call('HINCRBY', 'dedup_stats', 'duplicates', 1)\n" \
+	"\treturn 1 -- seen before\n"                               \
+	"else\n"                                                    \
+	"\tredis.call('SETEX', key, ttl, timestamp)\n"              \
+	"\tredis.call('HINCRBY', 'dedup_stats', 'processed', 1)\n"  \
+	"\treturn 0\n"                                              \
+	"end\n"
 
 static const struct {
 	const char *text;
