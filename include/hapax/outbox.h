@@ -242,6 +242,8 @@ enum hapax_relay_event {
 	HAPAX_RELAY_RESUMED,   /* it is available again */
 	HAPAX_RELAY_RETRY,     /* a row failed and will be retried */
 	HAPAX_RELAY_PARKED,    /* a row was parked */
+	HAPAX_RELAY_PURGED,    /* sent rows were deleted: options.retention_ms */
+	HAPAX_RELAY_UNPURGED,  /* they could not be deleted; retried */
 	HAPAX_RELAY_CONFIRMED, /* the sink has decided about rows; they are marked next */
 };
 
@@ -253,8 +255,13 @@ typedef int hapax_relay_stop_fn(void *context);
 /* Zero means the default. */
 struct hapax_relay_options {
 	size_t size;
-	const char *sink;      /* target: see hapax_relay_open() */
-	const char *source;    /* of events without one: "/hapax/outbox" */
+	const char *sink;   /* target: see hapax_relay_open() */
+	const char *source; /* of events without one: "/hapax/outbox" */
+	/*
+	 * More headers of all messages, as NAME=COLUMN: "eventId=id,aggregateId=ordering_key".
+	 * Columns: id, topic, ordering_key, type, source, subject. An empty one gives no header.
+	 */
+	const char *headers;
 	const char *owner;     /* name of this relay, for people */
 	unsigned batch_max;    /* rows in progress at a time: 1,000 */
 	unsigned attempts_max; /* attempts before a row is parked: 10 */
@@ -262,15 +269,16 @@ struct hapax_relay_options {
 	int64_t retry_ms;      /* after the first failure of a row: 1 s, doubling, with jitter */
 	int64_t retry_ms_max;  /* 5 min */
 	int64_t poll_ms;       /* without notification of new rows: 1 s; SQLite 10 ms */
+	int64_t retention_ms;  /* then sent rows are deleted: 7 days; or HAPAX_TTL_FOREVER */
 	int is_finite;         /* nonzero: return when nothing is pending */
 	hapax_relay_report_fn *report;
 	hapax_relay_stop_fn *stop;
 	void *context; /* for both */
 };
 
-#define HAPAX_RELAY_OPTIONS_INIT                                                          \
-	{                                                                                 \
-		sizeof(struct hapax_relay_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
+#define HAPAX_RELAY_OPTIONS_INIT                                                                \
+	{                                                                                       \
+		sizeof(struct hapax_relay_options), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 \
 	}
 
 struct hapax_relay_stats {
@@ -280,16 +288,17 @@ struct hapax_relay_stats {
 	uint64_t parked;
 	uint64_t outages; /* of the broker or the database */
 	uint64_t batches;
+	uint64_t purged;     /* sent rows deleted */
 	uint64_t partitions; /* held now */
 	int64_t lag_ms;      /* of the last published row, from commit to confirmation */
 	struct hapax_outbox_status backlog; /* as last read, about every other second */
 	int64_t backlog_age_ms;             /* time since then; -1: not read yet */
 };
 
-#define HAPAX_RELAY_STATS_INIT                                                                   \
-	{                                                                                        \
-		sizeof(struct hapax_relay_stats), 0, 0, 0, 0, 0, 0, 0, HAPAX_OUTBOX_STATUS_INIT, \
-			-1                                                                       \
+#define HAPAX_RELAY_STATS_INIT                                            \
+	{                                                                 \
+		sizeof(struct hapax_relay_stats), 0, 0, 0, 0, 0, 0, 0, 0, \
+			HAPAX_OUTBOX_STATUS_INIT, -1                      \
 	}
 
 /*

@@ -434,11 +434,13 @@ struct hx_config_outbox {
 	const char *url;  /* of the database; "": none */
 	const char *sink; /* the target; not empty if url is not */
 	const char *source;
+	const char *headers; /* NAME=COLUMN,... */
 	uint64_t batch;
 	uint64_t attempts;
 	int64_t lease_ms;
 	int64_t retry_ms;
 	int64_t retry_max_ms;
+	int64_t retention_ms; /* 0, HAPAX_TTL_FOREVER: sent rows stay */
 };
 
 struct hx_config_drain {

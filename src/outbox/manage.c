@@ -61,7 +61,7 @@ enum hapax_status hapax_outbox_purge_step(
 	if (outbox == NULL || age_ms < 0 || ret_count == NULL)
 		return no_outbox(err);
 	*ret_count = 0;
-	status = outbox->ops->purge(outbox, age_ms, PURGE_ROWS, ret_count, err);
+	status = outbox->ops->purge(outbox, NULL, age_ms, PURGE_ROWS, ret_count, err);
 	if (status == HAPAX_OK && *ret_count == PURGE_ROWS)
 		(void)hx_event_wait_until_ns(&never, hx_clock_mono_ns() + PURGE_PAUSE_NS);
 	return status;

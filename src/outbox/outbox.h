@@ -112,10 +112,10 @@ typedef enum hapax_status hx_outbox_retry_fn(
 	struct hapax_error *err);
 typedef enum hapax_status hx_outbox_park_fn(
 	struct hapax_outbox *outbox, const char *id, uint64_t *count, struct hapax_error *err);
-/* At most limit rows. */
+/* At most limit sent rows. relay, if not NULL, must hold partition 0: otherwise it deletes none. */
 typedef enum hapax_status hx_outbox_purge_fn(
-	struct hapax_outbox *outbox, int64_t age_ms, unsigned limit, uint64_t *count,
-	struct hapax_error *err);
+	struct hapax_outbox *outbox, const char *relay, int64_t age_ms, unsigned limit,
+	uint64_t *count, struct hapax_error *err);
 /* value, if not NULL, is the only parameter; "@@" then stands for the outbox's schema. */
 typedef enum hapax_status hx_outbox_query_fn(
 	struct hapax_outbox *outbox, const char *sql, const char *value, hapax_outbox_row_fn *row,

@@ -31,6 +31,7 @@
 #include "base/thread.h"
 #include "base/uuid7.h"
 #include "outbox/outbox.h"
+#include "outbox/retention.h"
 #include "outbox/sink.h"
 
 enum {
@@ -49,6 +50,8 @@ enum {
 	LOOK_MS = 2000,
 	LOOK_SHARE = 20,
 };
+
+#define RETENTION_MS (INT64_C(7) * 24 * 3600 * 1000)
 
 struct hapax_relay {
 	struct hapax_relay_options options; /* complete; the relay owns the texts */
@@ -72,6 +75,7 @@ struct hapax_relay {
 	int64_t renew_at_ns;
 	int64_t lease_ends_ns;
 	int64_t look_at_ns;
+	struct hx_retention retention;
 	struct hx_prng jitter;
 	struct hx_outbox_batch batch;
 	struct hx_outbox_row *wave[HX_OUTBOX_BATCH_MAX];
@@ -462,6 +466,30 @@ static void look(struct hapax_relay *relay)
 	hx_mutex_unlock(&relay->mutex);
 }
 
+/* Delete rows that were sent long ago. A failure stops nothing else; it is reported once. */
+static void purge(struct hapax_relay *relay)
+{
+	struct hx_retention *retention = &relay->retention;
+	struct hapax_error err;
+	uint64_t count;
+	char text[64];
+	bool has_failed =
+		hx_retention_step(retention, relay->outbox, relay->name, &count, &err) != HAPAX_OK;
+
+	if (has_failed && !retention->has_failed)
+		report(relay, HAPAX_RELAY_UNPURGED, err.message);
+	retention->has_failed = has_failed;
+	if (count == 0)
+		return;
+	hx_mutex_lock(&relay->mutex);
+	relay->stats.purged += count;
+	hx_mutex_unlock(&relay->mutex);
+	if (retention->is_unfinished)
+		return;
+	(void)snprintf(text, sizeof(text), "%" PRIu64 " rows", retention->deleted);
+	report(relay, HAPAX_RELAY_PURGED, text);
+}
+
 static enum hapax_status set_idle(struct hapax_relay *relay, bool is_idle, struct hapax_error *err)
 {
 	enum hapax_status status = HAPAX_OK;
@@ -478,6 +506,7 @@ static enum hapax_status rest(struct hapax_relay *relay, bool *is_done, struct h
 {
 	struct hapax_outbox_status outbox_status = HAPAX_OUTBOX_STATUS_INIT;
 	int64_t wait_ns = relay->options.poll_ms * HX_NS_PER_MS;
+	int64_t left_ns = relay->retention.due_ns - hx_clock_mono_ns();
 	bool was_idle = relay->is_idle;
 	enum hapax_status status = relay->sink->ops->keep_alive(relay->sink, err);
 
@@ -485,7 +514,8 @@ static enum hapax_status rest(struct hapax_relay *relay, bool *is_done, struct h
 	assert(!*is_done);
 	if (status == HAPAX_OK && relay->options.is_finite) {
 		status = relay->outbox->ops->status(relay->outbox, false, &outbox_status, err);
-		*is_done = status == HAPAX_OK && outbox_status.pending == 0;
+		*is_done = status == HAPAX_OK && outbox_status.pending == 0 &&
+			!relay->retention.is_unfinished;
 	}
 	if (status == HAPAX_OK && !*is_done)
 		status = set_idle(relay, true, err);
@@ -496,6 +526,8 @@ static enum hapax_status rest(struct hapax_relay *relay, bool *is_done, struct h
 	/* Rows added before we were marked idle caused no notification: look once more. */
 	if (!was_idle && relay->outbox->ops->set_idle != NULL)
 		wait_ns = 0;
+	if (relay->retention.is_unfinished && wait_ns > left_ns)
+		wait_ns = left_ns > 0 ? left_ns : 0;
 	relay->outbox->ops->wait(relay->outbox, wait_ns);
 	return HAPAX_OK;
 }
@@ -526,6 +558,7 @@ static enum hapax_status step(struct hapax_relay *relay, bool *is_done, struct h
 
 	if (status == HAPAX_OK) {
 		look(relay);
+		purge(relay);
 		status = relay->outbox->ops->fetch(
 			relay->outbox, relay->name, relay->batch_now, batch, err);
 	}
@@ -628,7 +661,8 @@ static enum hapax_status check_options(
 			err, HAPAX_ERR_INVALID, 0, "a batch must have at most %d rows",
 			HX_OUTBOX_BATCH_MAX);
 	if (options->lease_ms < 0 || (options->lease_ms > 0 && options->lease_ms < 100) ||
-	    options->retry_ms < 0 || options->retry_ms_max < 0 || options->poll_ms < 0)
+	    options->retry_ms < 0 || options->retry_ms_max < 0 || options->poll_ms < 0 ||
+	    options->retention_ms < 0)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"times must not be negative, and the lease must be at least 100 ms");
@@ -653,6 +687,8 @@ static void complete_options(struct hapax_relay_options *options, int64_t poll_m
 		options->retry_ms_max = RETRY_MS_MAX;
 	if (options->poll_ms == 0)
 		options->poll_ms = poll_ms;
+	if (options->retention_ms == 0)
+		options->retention_ms = RETENTION_MS;
 	assert(options->batch_max <= HX_OUTBOX_BATCH_MAX);
 	assert(options->lease_ms > 0);
 	assert(options->retry_ms > 0);
@@ -680,6 +716,7 @@ enum hapax_status hx_relay_new(
 	relay->options = *options;
 	complete_options(&relay->options, strncmp(url, "sqlite:", 7) == 0 ? 10 : 1000);
 	relay->batch_now = relay->options.batch_max;
+	relay->retention.age_ms = relay->options.retention_ms;
 	relay->url = copy_of(url);
 	relay->owner = copy_of(options->owner == NULL ? "" : options->owner);
 	hx_uuid7_next(&ids, clock->wall_ms(clock->context), uuid);
@@ -714,6 +751,12 @@ enum hapax_status hapax_relay_open(
 		err);
 	if (status != HAPAX_OK)
 		return status;
+	if (options->headers != NULL)
+		status = hx_outbox_message_add(&sink->message, options->headers, err);
+	if (status != HAPAX_OK) {
+		hx_sink_close(sink);
+		return status;
+	}
 	return hx_relay_new(url, options, sink, ret_relay, err);
 }
 

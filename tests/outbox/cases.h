@@ -29,6 +29,7 @@ extern const struct outbox_test crowd_cases[];
 extern const struct outbox_test manage_cases[];
 extern const struct outbox_test message_cases[];
 extern const struct outbox_test relay_cases[];
+extern const struct outbox_test retention_cases[];
 extern const struct outbox_test trouble_cases[];
 
 /* End the case, and say why, where the database is SQLite. */

@@ -11,8 +11,8 @@
 enum { CASES_MAX = 64 };
 
 static const struct outbox_test *const lists[] = {
-	add_cases,    relay_cases,   backlog_cases, message_cases,
-	manage_cases, trouble_cases, crowd_cases,
+	add_cases,    relay_cases,     backlog_cases, message_cases,
+	manage_cases, retention_cases, trouble_cases, crowd_cases,
 };
 
 static const char *kind;

@@ -7,6 +7,8 @@ import os
 import queue
 import signal
 import socket
+import sqlite3
+import subprocess
 import threading
 
 import daemon as daemons
@@ -180,6 +182,47 @@ def parked_and_retried(cli, kind):
         expect(audit[0], ("outbox.retry", "applied", "poison"))
         expect_in(("outbox.retry", "absent", "absent"), audit)
         expect_in(("outbox.park", "refused", "other"), audit)
+
+
+def said(daemon, msg):
+    """The lines of the log with that msg, so far."""
+    return [line for line in map(log_line, list(daemon.lines)) if line.get("msg") == msg]
+
+
+def left(shop):
+    return shop.cli.run("outbox", "status", "--db", shop.url, "-o", "json").json
+
+
+@on_both
+def sent_rows_are_deleted(cli, kind):
+    """E4: after `retention`, with a line and a figure. A parked row stays."""
+    shop = Shop(cli, kind)
+    with sinking() as sink, serve(cli, None, config=shop.config(sink.url, "  retention: 100ms\n")) as daemon:
+        sink.answers["bad"] = 422
+        shop.add("poison", topic="bad")
+        for number in range(3):
+            shop.add(f"e{number}", key="other")
+        until(lambda: counted(daemon, "hapax_outbox_purged_total") == 3, "the sent rows are deleted")
+        expect([left(shop)[state] for state in ("sent", "parked")], [0, 1])
+        until(lambda: said(daemon, "outbox events deleted"), "a line says so")
+
+
+@on_both
+def retention_of_a_command(cli, kind):
+    """E4: 0 and forever keep sent rows."""
+    shop = Shop(cli, kind)
+    with sinking() as sink:
+        relay = ["outbox", "relay", "--db", shop.url, "--to", sink.url, "--until-empty", "-o", "json"]
+        shop.add("e1")
+        expect(cli.run(*relay).json["purged"], 0)
+        expect(cli.run(*relay, "--retention", "0").json["purged"], 0)
+        expect(cli.run(*relay, "--retention", "forever").json["purged"], 0)
+        expect(left(shop)["sent"], 1)
+        reply = cli.run(*relay, "--retention", "1ms")
+        expect(reply.json["purged"], 1)
+        expect_in("deleted sent events: 1 rows", reply.err)
+        expect(left(shop)["sent"], 0)
+        expect_in("retention", cli.run(*relay, "--retention", "soon", code=64).err)
 
 
 def test_parked_by_hand(cli):

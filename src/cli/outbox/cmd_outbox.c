@@ -37,6 +37,8 @@ static const struct hx_option options[] = {
 	 "add: header of the message; may be repeated", NULL},
 	{HX_OUTBOX_TO, "to", 0, HX_OPTION_TEXT, "URL",
 	 "relay: amqp://, kafka://, redis:// or http:// destination", NULL},
+	{HX_OUTBOX_HEADERS, "headers", 0, HX_OPTION_TEXT, "NAME=COLUMN,...",
+	 "relay: headers of each message, such as eventId=id", NULL},
 	{HX_OUTBOX_BATCH, "batch", 0, HX_OPTION_COUNT, "N",
 	 "relay: maximum rows in progress (default: 1000)", NULL},
 	{HX_OUTBOX_ATTEMPTS, "attempts", 0, HX_OPTION_COUNT, "N",
@@ -45,6 +47,8 @@ static const struct hx_option options[] = {
 	 "relay: how long others wait if this one dies (default: 30s)", NULL},
 	{HX_OUTBOX_BACKOFF, "backoff", 0, HX_OPTION_TEXT, "D",
 	 "relay: pause after the first failure; doubles (default: 1s)", NULL},
+	{HX_OUTBOX_RETENTION, "retention", 0, HX_OPTION_TEXT, "D",
+	 "relay: how long to keep sent events; 0: forever (default: 7d)", NULL},
 	{HX_OUTBOX_UNTIL_EMPTY, "until-empty", 0, HX_OPTION_FLAG, NULL,
 	 "relay: exit when no event is pending", NULL},
 	{HX_OUTBOX_PRESET, "preset", 0, HX_OPTION_CHOICE, "debezium|events",
@@ -246,7 +250,8 @@ static const struct command_action actions[] = {
 	 .description =
 		 "Publishes events in the order of their commits, per ordering key. An event that fails\n"
 		 "is retried with backoff, then parked; only its own ordering key waits. During an\n"
-		 "outage the relay waits. Any number of relays may run. --to is one of\n"
+		 "outage the relay waits. Any number of relays may run; one of them deletes events that\n"
+		 "were sent longer than --retention ago. --to is one of\n"
 		 "  amqp://user:password@host/vhost   the topic is the routing key for the exchange in\n"
 		 "                    ?exchange=NAME, otherwise a queue; &declare=quorum creates\n"
 		 "                    missing queues\n"

@@ -4,7 +4,9 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/limits.h"
 #include "base/owner.h"
 #include "cli/frame/interrupt.h"
 #include "cli/input/duration_text.h"
@@ -20,6 +22,8 @@ static const char *name_of(enum hapax_relay_event event)
 	case HAPAX_RELAY_RESUMED: return "resumed";
 	case HAPAX_RELAY_RETRY: return "retry";
 	case HAPAX_RELAY_PARKED: return "parked";
+	case HAPAX_RELAY_PURGED: return "deleted sent events";
+	case HAPAX_RELAY_UNPURGED: return "could not delete sent events";
 	case HAPAX_RELAY_CONFIRMED: return NULL;
 	}
 	return NULL;
@@ -40,6 +44,17 @@ static int on_stop(void *context)
 	return hx_interrupt_signal() != 0;
 }
 
+/* "0" and "forever": sent events stay. */
+static int read_retention(const struct hx_invocation *inv, int64_t *ret_ms)
+{
+	const char *text = hx_options_text(&inv->options, HX_OUTBOX_RETENTION);
+
+	if (text == NULL || (strcmp(text, "0") != 0 && strcmp(text, "forever") != 0))
+		return hx_duration_text_read(inv, HX_OUTBOX_RETENTION, HX_TTL_MS_MAX, ret_ms);
+	*ret_ms = HAPAX_TTL_FOREVER;
+	return HX_EXIT_OK;
+}
+
 static int read_options(const struct hx_invocation *inv, struct hapax_relay_options *options)
 {
 	int64_t batch = hx_options_number(&inv->options, HX_OUTBOX_BATCH);
@@ -48,6 +63,8 @@ static int read_options(const struct hx_invocation *inv, struct hapax_relay_opti
 
 	if (code == HX_EXIT_OK)
 		code = hx_duration_text_read(inv, HX_OUTBOX_BACKOFF, INT64_MAX, &options->retry_ms);
+	if (code == HX_EXIT_OK)
+		code = read_retention(inv, &options->retention_ms);
 	if (code != HX_EXIT_OK)
 		return code;
 	options->sink = hx_options_text(&inv->options, HX_OUTBOX_TO);
@@ -60,6 +77,7 @@ static int read_options(const struct hx_invocation *inv, struct hapax_relay_opti
 	options->batch_max = batch > UINT32_MAX ? UINT32_MAX : (unsigned)batch;
 	options->attempts_max = attempts > UINT32_MAX ? UINT32_MAX : (unsigned)attempts;
 	options->source = hx_options_text(&inv->options, HX_OUTBOX_SOURCE);
+	options->headers = hx_options_text(&inv->options, HX_OUTBOX_HEADERS);
 	options->is_finite = hx_options_has(&inv->options, HX_OUTBOX_UNTIL_EMPTY);
 	options->report = on_report;
 	options->stop = on_stop;
@@ -83,6 +101,7 @@ static void print_stats(struct hx_invocation *inv, struct hapax_relay *relay)
 	hx_json_write_unsigned(&json, "published", stats.published);
 	hx_json_write_unsigned(&json, "retried", stats.retried);
 	hx_json_write_unsigned(&json, "parked", stats.parked);
+	hx_json_write_unsigned(&json, "purged", stats.purged);
 	hx_json_write_unsigned(&json, "batches", stats.batches);
 	hx_json_write_unsigned(&json, "outages", stats.outages);
 	hx_json_write_signed(&json, "lag_ms", stats.lag_ms);

@@ -29,8 +29,8 @@ void hx_complete_auth(struct hx_complete *complete, struct hx_config_auth *auth)
 /* Complete `tls`: tls_doors.c. */
 void hx_tls_doors_complete(struct hx_complete *complete, const struct hx_config_tls *tls);
 
-/* Check that `outbox` describes a valid relay: schema_outbox.c. */
-void hx_schema_outbox_complete(struct hx_complete *complete, const struct hx_config_outbox *outbox);
+/* Name its audits, and check that `outbox` describes a valid relay: schema_outbox.c. */
+void hx_schema_outbox_complete(struct hx_complete *complete, struct hx_config_outbox *outbox);
 
 /* Complete `traces`, its endpoint and the share of sampled events: schema_traces.c. */
 void hx_schema_traces_complete(struct hx_complete *complete, struct hx_config_traces *traces);

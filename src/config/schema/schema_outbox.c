@@ -4,6 +4,9 @@
  */
 #include "config/schema/schema_row.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include <hapax/outbox.h>
 
 #include "config/complete/complete.h"
@@ -15,6 +18,8 @@ static const struct hx_setting outbox_settings[] = {
 	 "URL that rows are published to, as in hapax outbox relay --to"},
 	{"source", AT(outbox, source), TEXT("/hapax/outbox", 1, 1024, hx_config_check_name), 0,
 	 "CloudEvents source of events that have none"},
+	{"headers", AT(outbox, headers), TEXT("", 0, TEXT_MAX, NULL), 0,
+	 "more headers of each message, as NAME=COLUMN, separated by commas"},
 	{"batch", AT(outbox, batch), COUNT("1000", 1, 1000), RUNTIME,
 	 "maximum number of rows in progress"},
 	{"attempts", AT(outbox, attempts), COUNT("10", 1, 1000000), RUNTIME,
@@ -25,6 +30,8 @@ static const struct hx_setting outbox_settings[] = {
 	 "delay after the first failure of a row; it doubles with each failure"},
 	{"retry_max", AT(outbox, retry_max_ms), DURATION("5m", 1, DAY), RUNTIME,
 	 "maximum delay after a failure"},
+	{"retention", AT(outbox, retention_ms), DURATION("7d", 0, HX_TTL_MS_MAX), FOREVER,
+	 "how long sent rows stay in the database; 0s, forever: no row is deleted"},
 	{.name = NULL},
 };
 
@@ -32,7 +39,7 @@ const struct hx_section hx_config_outbox_section = {
 	"outbox", .settings = outbox_settings, .size = sizeof(struct hx_config_outbox)};
 
 /* The relay itself checks both URLs, without connecting. */
-void hx_schema_outbox_complete(struct hx_complete *complete, const struct hx_config_outbox *outbox)
+void hx_schema_outbox_complete(struct hx_complete *complete, struct hx_config_outbox *outbox)
 {
 	static const struct hx_place url = {.name = "outbox.url"}, sink = {.name = "outbox.sink"},
 				     section = {.name = "outbox"};
@@ -57,6 +64,7 @@ void hx_schema_outbox_complete(struct hx_complete *complete, const struct hx_con
 		return;
 	}
 	options.sink = outbox->sink;
+	options.headers = outbox->headers;
 	if (hapax_relay_open(outbox->url, &options, &relay, &err) != HAPAX_OK)
 		hx_fault(complete->faults, HAPAX_ERR_INVALID, &section, "%s", err.message);
 	hapax_relay_close(relay);

@@ -362,6 +362,8 @@ static void write_outbox(struct render *render)
 	count(render, "hapax_outbox_published",
 	      "Rows that this relay published and marked after confirmation.", stats->published);
 	count(render, "hapax_outbox_batches", "Batches of rows processed.", stats->batches);
+	count(render, "hapax_outbox_purged", "Sent rows that this relay deleted: outbox.retention.",
+	      stats->purged);
 	family(render, HX_PROMTEXT_COUNTER, "hapax_outbox_errors", NULL,
 	       "Failed rows (retry), parked rows (parked), and outages of database or sink.");
 	labeled(render, "reason", "retry", stats->retried);

@@ -3,7 +3,10 @@
  * outbox_postgres_manage.c - administration of an outbox in PostgreSQL.
  */
 #include <assert.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "outbox/postgres/outbox_postgres.h"
 #include "store/postgres/postgres_fault.h"
@@ -42,18 +45,20 @@ enum hapax_status hx_outbox_postgres_park(
 }
 
 enum hapax_status hx_outbox_postgres_purge(
-	struct hapax_outbox *outbox, int64_t age_ms, unsigned limit, uint64_t *count,
-	struct hapax_error *err)
+	struct hapax_outbox *outbox, const char *relay, int64_t age_ms, unsigned limit,
+	uint64_t *count, struct hapax_error *err)
 {
 	int64_t rows = limit;
-	const void *values[] = {&age_ms, &rows};
+	const void *values[] = {&age_ms, &rows, relay};
 
 	assert(age_ms >= 0);
 	assert(limit > 0);
 	return hx_outbox_postgres_call(
 		outbox_postgres_manage_of(outbox),
-		"SELECT @@hapax_outbox_purge($1::bigint, $2::integer)", "nn", values,
-		"could not purge events", (int64_t *)count, err);
+		"SELECT CASE WHEN $3::text IS NULL OR EXISTS (SELECT FROM @@hapax_outbox_part WHERE part = 0"
+		" AND relay = $3::text AND until_ms > @@hapax_outbox_now())"
+		" THEN @@hapax_outbox_purge($1::bigint, $2::integer) ELSE 0 END",
+		"nnt", values, "could not purge events", (int64_t *)count, err);
 }
 
 enum hapax_status hx_outbox_postgres_adopt(

@@ -3,8 +3,10 @@
  * outbox_sqlite_manage.c - administration of an outbox in SQLite; see outbox_postgres.sql.
  */
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "outbox/sqlite/outbox_sqlite.h"
 
@@ -75,17 +77,18 @@ enum hapax_status hx_outbox_sqlite_park(
 }
 
 enum hapax_status hx_outbox_sqlite_purge(
-	struct hapax_outbox *base, int64_t age_ms, unsigned limit, uint64_t *count,
-	struct hapax_error *err)
+	struct hapax_outbox *base, const char *relay, int64_t age_ms, unsigned limit,
+	uint64_t *count, struct hapax_error *err)
 {
 	struct hx_outbox_sqlite *outbox = outbox_sqlite_manage_of(base);
-	int64_t before_ms = hx_outbox_sqlite_now_ms() - age_ms, rows = limit;
-	const void *values[] = {&before_ms, &rows};
+	int64_t now_ms = hx_outbox_sqlite_now_ms(), before_ms = now_ms - age_ms, rows = limit;
+	const void *values[] = {&before_ms, &rows, relay, &now_ms};
 	int code = hx_outbox_sqlite_run(
 		outbox,
 		"DELETE FROM main.hapax_outbox WHERE seq IN (SELECT seq FROM main.hapax_outbox WHERE state ="
-		" 1 AND sent_ms < ?1 ORDER BY sent_ms LIMIT ?2)",
-		"nn", values, NULL);
+		" 1 AND sent_ms < ?1 AND (?3 IS NULL OR EXISTS (SELECT 1 FROM main.hapax_outbox_part WHERE part"
+		" = 0 AND relay = ?3 AND until_ms > ?4)) ORDER BY sent_ms LIMIT ?2)",
+		"nntn", values, NULL);
 
 	*count = (uint64_t)sqlite3_changes(outbox->db);
 	assert(limit > 0);

@@ -58,6 +58,15 @@ static void on_report(void *context, enum hapax_relay_event event, const char *t
 		hx_background_say(
 			work->background, HX_LOGGER_ERROR, "outbox event parked", &field, 1);
 		break;
+	case HAPAX_RELAY_PURGED:
+		hx_background_say(
+			work->background, HX_LOGGER_INFO, "outbox events deleted", &field, 1);
+		break;
+	case HAPAX_RELAY_UNPURGED:
+		hx_background_say(
+			work->background, HX_LOGGER_WARN, "outbox events could not be deleted",
+			&field, 1);
+		break;
 	case HAPAX_RELAY_CONFIRMED: break;
 	}
 }
@@ -86,12 +95,14 @@ static enum hapax_status open_work(
 	name_owner(work->owner);
 	options.sink = outbox->sink;
 	options.source = outbox->source;
+	options.headers = outbox->headers;
 	options.owner = work->owner;
 	options.batch_max = (unsigned)outbox->batch;
 	options.attempts_max = (unsigned)outbox->attempts;
 	options.lease_ms = outbox->lease_ms;
 	options.retry_ms = outbox->retry_ms;
 	options.retry_ms_max = outbox->retry_max_ms;
+	options.retention_ms = outbox->retention_ms == 0 ? HAPAX_TTL_FOREVER : outbox->retention_ms;
 	options.report = on_report;
 	options.context = work;
 	status = hapax_relay_open(outbox->url, &options, &work->relay, err);
@@ -124,6 +135,7 @@ static void add(struct hapax_relay_stats *sum, const struct hapax_relay_stats *s
 	sum->parked += stats->parked;
 	sum->outages += stats->outages;
 	sum->batches += stats->batches;
+	sum->purged += stats->purged;
 	sum->lag_ms = stats->lag_ms;
 	if (stats->backlog_age_ms >= 0) {
 		sum->backlog = stats->backlog;
