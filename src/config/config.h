@@ -429,6 +429,21 @@ struct hx_config_traces {
 	int64_t timeout_ms;
 };
 
+enum hx_audit_by {
+	HX_AUDIT_BY_ID,
+	HX_AUDIT_BY_ORDERING_KEY,
+	HX_AUDIT_BY_SUBJECT,
+};
+
+/* A query whose rows must have events in the outbox. */
+struct hx_config_audit {
+	const char *name; /* unique */
+	const char *query;
+	enum hx_audit_by by; /* what its first column holds */
+	int64_t every_ms;
+	struct hx_place place;
+};
+
 /* An outbox whose rows this daemon publishes. */
 struct hx_config_outbox {
 	const char *url;  /* of the database; "": none */
@@ -441,6 +456,8 @@ struct hx_config_outbox {
 	int64_t retry_ms;
 	int64_t retry_max_ms;
 	int64_t retention_ms; /* 0, HAPAX_TTL_FOREVER: sent rows stay */
+	struct hx_config_audit *audits;
+	size_t audit_count;
 };
 
 struct hx_config_drain {

@@ -91,6 +91,20 @@ enum hapax_status hapax_outbox_query(
 	return outbox->ops->query(outbox, sql, NULL, row, context, err);
 }
 
+enum hapax_status hx_outbox_audit_run(
+	struct hapax_outbox *outbox, struct hx_outbox_audit *audit, struct hapax_error *err)
+{
+	assert(outbox->has_reactor);
+	assert(audit->timeout_ms > 0);
+	/* It becomes part of a statement. */
+	assert(strcmp(audit->by, "id") == 0 || strcmp(audit->by, "ordering_key") == 0 ||
+	       strcmp(audit->by, "subject") == 0);
+	audit->checked = 0;
+	audit->missing = 0;
+	audit->example[0] = '\0';
+	return outbox->ops->audit(outbox, audit, err);
+}
+
 enum hapax_status hapax_outbox_find(
 	struct hapax_outbox *outbox, const char *by, struct hapax_bytes value,
 	hapax_outbox_row_fn *row, void *context, struct hapax_error *err)

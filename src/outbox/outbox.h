@@ -13,6 +13,7 @@
 #include <hapax/outbox.h>
 
 #include "base/buf.h"
+#include "base/thread.h"
 #include "net/reactor.h"
 
 enum {
@@ -120,6 +121,22 @@ typedef enum hapax_status hx_outbox_purge_fn(
 typedef enum hapax_status hx_outbox_query_fn(
 	struct hapax_outbox *outbox, const char *sql, const char *value, hapax_outbox_row_fn *row,
 	void *context, struct hapax_error *err);
+
+/* Whether the rows of a query have events. */
+struct hx_outbox_audit {
+	const char *query; /* a SELECT; its first column holds */
+	const char *by;    /* id, ordering_key or subject of an event */
+	int64_t timeout_ms;
+	const struct hx_event *stop; /* ends it early; or NULL */
+	/* The answer. */
+	uint64_t checked;
+	uint64_t missing;
+	char example[HAPAX_OUTBOX_ID_SIZE]; /* a value without an event, perhaps cut */
+};
+
+/* In a read-only transaction. */
+typedef enum hapax_status hx_outbox_audit_fn(
+	struct hapax_outbox *outbox, struct hx_outbox_audit *audit, struct hapax_error *err);
 typedef enum hapax_status hx_outbox_adopt_fn(
 	struct hapax_outbox *outbox, const struct hapax_outbox_table *table, bool with_existing,
 	uint64_t *count, struct hapax_error *err);
@@ -160,6 +177,7 @@ struct hx_outbox_ops {
 	hx_outbox_park_fn *park;
 	hx_outbox_purge_fn *purge;
 	hx_outbox_query_fn *query;
+	hx_outbox_audit_fn *audit;
 	hx_outbox_adopt_fn *adopt;
 	hx_outbox_keep_alive_fn *keep_alive;
 	hx_outbox_settle_fn *settle;
@@ -191,6 +209,13 @@ enum hapax_status hx_outbox_prepare(
 	struct hapax_outbox *outbox, const struct hx_outbox_ops *ops, bool with_reactor,
 	struct hapax_error *err);
 void hx_outbox_dismantle(struct hapax_outbox *outbox);
+
+/*
+ * Count the rows of a query that have no event, on a connection of its own. INVALID: the query is
+ * wrong, or took too long. UNAVAILABLE: the database is, or it was stopped.
+ */
+enum hapax_status hx_outbox_audit_run(
+	struct hapax_outbox *outbox, struct hx_outbox_audit *audit, struct hapax_error *err);
 
 /* Make wait return. Threads: any. */
 void hx_outbox_wake(struct hapax_outbox *outbox);

@@ -225,6 +225,78 @@ def retention_of_a_command(cli, kind):
         expect_in("retention", cli.run(*relay, "--retention", "soon", code=64).err)
 
 
+def orders_of(shop):
+    """SQL on the business tables of the shop, in its schema."""
+    if shop.url.startswith("sqlite:"):
+        path = shop.url.removeprefix("sqlite:")
+
+        def run(sql):
+            with contextlib.closing(sqlite3.connect(path)) as db, db:
+                db.execute(sql.replace("SHOP.", ""))
+
+        return run, ""
+    url, schema = shop.url.split("&schema=")
+
+    def ask(sql):
+        subprocess.run(["psql", "-q", "-v", "ON_ERROR_STOP=1", "-d", url, "-c", sql.replace("SHOP", schema)],
+                       check=True, capture_output=True, timeout=TIMEOUT_SECONDS)
+
+    return ask, schema + "."
+
+
+@on_both
+def audits(cli, kind):
+    """E4: an order without an event is noticed while the relay publishes, and so is that it has one again."""
+    shop = Shop(cli, kind)
+    run, schema = orders_of(shop)
+    run("CREATE TABLE SHOP.orders (id TEXT)")
+    run("INSERT INTO SHOP.orders VALUES ('e1'), ('e2')")
+    shop.add("e1")
+    config = f"""  audits:
+    - {{name: orders, query: "SELECT id FROM {schema}orders -- all", every: 1s}}
+    - {{query: "SELECT 'k', 2; ", by: ordering_key, every: 1s}}
+    - {{name: wrong, query: "SELECT id FROM nowhere", every: 1s}}
+    - {{name: writes, query: "DELETE FROM {schema}orders", every: 1s}}
+"""
+
+    def missing(name):
+        return counted(daemon, f'hapax_outbox_audit_missing_rows{{audit="{name}"}}')
+
+    with sinking() as sink, serve(cli, None, config=shop.config(sink.url, config)) as daemon:
+        until(lambda: missing("orders") == 1, "the order without an event is found")
+        until(lambda: said(daemon, "outbox audit: events are missing"), "a line says so")
+        (line,) = said(daemon, "outbox audit: events are missing")
+        expect((line["audit"], line["checked"], line["missing"], line["example"]), ("orders", 2, 1, "e2"))
+        until(lambda: missing("audit-2") == 0, "the other one is complete")
+        until(lambda: counted(daemon, 'hapax_outbox_audit_failures_total{audit="writes"}'), "the last one has run")
+        expect((missing("wrong"), missing("writes")), (None, None))
+        until(lambda: len(said(daemon, "outbox audit failed")) == 2, "a line for each that fails")
+        failed = {line["audit"]: line["error"] for line in said(daemon, "outbox audit failed")}
+        expect(set(failed), {"wrong", "writes"})
+        expect_in("nowhere", failed["wrong"])
+        shop.add("e2")
+        until(lambda: missing("orders") == 0, "nothing is missing any more")
+        until(lambda: len(said(daemon, "outbox audit: no event is missing")) == 2, "a line says so")
+        expect([line["audit"] for line in said(daemon, "outbox audit: no event is missing")], ["audit-2", "orders"])
+        expect(len(said(daemon, "outbox audit: events are missing")), 1)
+        expect(sink.ids, ["e1", "e2"])
+
+
+@on_both
+def audit_in_progress(cli, kind):
+    """E4: a query without an end holds up neither rows nor the end of the daemon."""
+    shop = Shop(cli, kind)
+    endless = "SELECT pg_sleep(600)" if kind == "postgres" else (
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n")
+    config = f"""  audits: [{{query: "{endless}"}}]
+drain: {{timeout: 10m}}
+"""
+    with sinking() as sink, serve(cli, None, config=shop.config(sink.url, config)) as daemon:
+        shop.add("e1")
+        until(lambda: sink.ids == ["e1"], "it is published")
+        daemon.end()
+
+
 def test_parked_by_hand(cli):
     """An event that is tried again and again can be stopped; that is an attempt less for the sink, and no loss."""
     shop = Shop(cli, "sqlite")

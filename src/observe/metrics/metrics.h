@@ -204,6 +204,15 @@ struct hx_memory_facts {
 	uint64_t files_max;
 };
 
+/* An audit of the outbox. */
+struct hx_audit_facts {
+	char name[129];
+	uint64_t checked; /* rows of its query in the last run that succeeded, like the next two */
+	uint64_t missing; /* of them without an event */
+	int64_t age_ms;   /* since then; -1: no run has succeeded */
+	uint64_t failures;
+};
+
 /* Facts from elsewhere, collected at a scrape. Zero and NULL: left out. */
 struct hx_metrics_facts {
 	const char *version;
@@ -229,6 +238,8 @@ struct hx_metrics_facts {
 	uint64_t spans_failed;
 	const struct hapax_relay_stats *outbox; /* of the relay in the daemon */
 	bool is_outbox_up;                      /* with outbox: both sides are connected */
+	const struct hx_audit_facts *audits;    /* of the outbox */
+	size_t audit_count;
 	bool is_ready;
 	const struct hx_io *process_io; /* to read /proc/self for process_*; NULL: leave it out */
 };

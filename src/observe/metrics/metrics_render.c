@@ -376,6 +376,57 @@ static void write_outbox(struct render *render)
 	      (double)stats->partitions);
 }
 
+/* One family of the audits of the outbox, with a figure of each that has one. */
+static void write_audit_family(
+	struct render *render, const char *name, const char *unit, const char *help,
+	double (*figure)(const struct hx_audit_facts *facts))
+{
+	family(render, HX_PROMTEXT_GAUGE, name, unit, help);
+	for (size_t i = 0; i < render->facts->audit_count; i++) {
+		const struct hx_audit_facts *facts = &render->facts->audits[i];
+		struct hx_promtext_label label = {"audit", hapax_bytes_from_text(facts->name)};
+
+		if (facts->age_ms >= 0)
+			hx_promtext_value(&render->text, &label, 1, figure(facts));
+	}
+}
+
+static double missing_of(const struct hx_audit_facts *facts)
+{
+	return (double)facts->missing;
+}
+
+static double checked_of(const struct hx_audit_facts *facts)
+{
+	return (double)facts->checked;
+}
+
+static double age_of(const struct hx_audit_facts *facts)
+{
+	return (double)facts->age_ms / 1e3;
+}
+
+static void write_audits(struct render *render)
+{
+	const struct hx_metrics_facts *facts = render->facts;
+
+	if (facts->audit_count == 0)
+		return;
+	write_audit_family(
+		render, "hapax_outbox_audit_missing_rows", NULL,
+		"Rows of the audit's query that have no event.", missing_of);
+	write_audit_family(
+		render, "hapax_outbox_audit_checked_rows", NULL, "Rows of the audit's query.",
+		checked_of);
+	write_audit_family(
+		render, "hapax_outbox_audit_age_seconds", "seconds", "Age of these counts.",
+		age_of);
+	family(render, HX_PROMTEXT_COUNTER, "hapax_outbox_audit_failures", NULL,
+	       "Runs of the audit that failed.");
+	for (size_t i = 0; i < facts->audit_count; i++)
+		labeled(render, "audit", facts->audits[i].name, facts->audits[i].failures);
+}
+
 /* Memory and files held for clients; a limit of 0 means none, and is not shown. */
 static void write_memory(struct render *render)
 {
@@ -506,6 +557,7 @@ enum hapax_status hx_metrics_render(
 	write_outage(&render);
 	write_processor(&render);
 	write_outbox(&render);
+	write_audits(&render);
 	hx_metrics_write_consumers(&render.text, facts->consumers, facts->consumer_count);
 	write_daemon(&render);
 	write_process(&render);

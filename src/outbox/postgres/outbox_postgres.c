@@ -226,6 +226,7 @@ static const struct hx_outbox_ops postgres_ops = {
 	.park = hx_outbox_postgres_park,
 	.purge = hx_outbox_postgres_purge,
 	.query = hx_outbox_postgres_query,
+	.audit = hx_outbox_postgres_audit,
 	.adopt = hx_outbox_postgres_adopt,
 	.keep_alive = hx_outbox_postgres_renew,
 	.settle = hx_outbox_postgres_settle,

@@ -23,9 +23,11 @@ struct hx_outbox_postgres {
 	PGconn *conn;
 	bool is_joined;
 	bool is_listening;
-	bool is_patient; /* the current statement has no short deadline */
-	unsigned depth;  /* savepoints that began inside a transaction */
-	bool has_begun;  /* the outermost savepoint began the transaction */
+	bool is_patient;  /* the current statement has no short deadline */
+	int64_t limit_ns; /* of an audit, and what ends it early; 0 and NULL: none is in progress */
+	const struct hx_event *stop;
+	unsigned depth; /* savepoints that began inside a transaction */
+	bool has_begun; /* the outermost savepoint began the transaction */
 	struct hx_watch watch;
 	bool is_watched;
 	struct hapax_buf sql; /* scratch */
@@ -58,6 +60,9 @@ enum hapax_status hx_outbox_postgres_run(
 	const struct hx_outbox_argument *arguments, int count, const char *what,
 	PGresult **ret_result, struct hapax_error *err);
 
+/* Run outbox->sql, which ends with a NUL, on our own connection. Owned: the result. */
+PGresult *hx_outbox_postgres_ask(struct hx_outbox_postgres *outbox);
+
 /* Lift or restore the deadline, for scans of large tables. Does not change a joined connection. */
 enum hapax_status hx_outbox_postgres_be_patient(
 	struct hx_outbox_postgres *outbox, bool is_patient, struct hapax_error *err);
@@ -76,6 +81,7 @@ hx_outbox_retry_fn hx_outbox_postgres_retry;
 hx_outbox_park_fn hx_outbox_postgres_park;
 hx_outbox_purge_fn hx_outbox_postgres_purge;
 hx_outbox_query_fn hx_outbox_postgres_query;
+hx_outbox_audit_fn hx_outbox_postgres_audit;
 hx_outbox_adopt_fn hx_outbox_postgres_adopt;
 
 /* In outbox_postgres_relay.c. */

@@ -23,6 +23,9 @@
 /* Except for scans of large tables. */
 #define PATIENT_CALL_NS (24 * 3600 * HX_NS_PER_S)
 
+/* How often an audit looks whether it must stop. */
+#define STOP_NS (HX_NS_PER_S / 5)
+
 static const char session_sql[] =
 	"SELECT set_config('lock_timeout', '5s', false), set_config('statement_timeout', '12s', false),"
 	" set_config('default_transaction_isolation', 'read committed', false),"
@@ -91,7 +94,7 @@ static bool turn(struct hx_outbox_postgres *outbox, unsigned ready, int64_t dead
 		hx_reactor_rewatch(reactor, &outbox->watch, ready);
 	}
 	assert(outbox->watch.fd == fd);
-	hx_reactor_turn(reactor, left_ns);
+	hx_reactor_turn(reactor, outbox->stop == NULL || left_ns < STOP_NS ? left_ns : STOP_NS);
 	return true;
 }
 
@@ -130,6 +133,22 @@ static enum hapax_status connect_socket(struct hx_outbox_postgres *outbox, struc
 	return HAPAX_OK;
 }
 
+static bool is_stopped(const struct hx_outbox_postgres *outbox)
+{
+	return outbox->stop != NULL && hx_event_is_set(outbox->stop);
+}
+
+/* The server would run the statement to its end, although nobody waits for it. */
+static void cancel(struct hx_outbox_postgres *outbox)
+{
+	PGcancel *handle = PQgetCancel(outbox->conn);
+	char why[256];
+
+	if (handle != NULL)
+		(void)PQcancel(handle, why, sizeof(why));
+	PQfreeCancel(handle);
+}
+
 /* Wait for the last result of the sent statement; NULL: lost. */
 static PGresult *collect(struct hx_outbox_postgres *outbox, int64_t deadline_ns)
 {
@@ -150,6 +169,10 @@ static PGresult *collect(struct hx_outbox_postgres *outbox, int64_t deadline_ns)
 			PQclear(last);
 			last = result;
 			continue;
+		}
+		if (is_stopped(outbox)) {
+			cancel(outbox);
+			break;
 		}
 		if (!turn(outbox, left > 0 ? HX_READY_IN | HX_READY_OUT : HX_READY_IN, deadline_ns))
 			break;
@@ -185,7 +208,16 @@ static PGresult *execute(
 	if (PQsendQueryParams(outbox->conn, sql, count, NULL, values, sizes, formats, 1) != 1)
 		return PQmakeEmptyPGresult(outbox->conn, PGRES_FATAL_ERROR);
 	return collect(
-		outbox, hx_clock_mono_ns() + (outbox->is_patient ? PATIENT_CALL_NS : CALL_NS));
+		outbox,
+		hx_clock_mono_ns() + outbox->limit_ns +
+			(outbox->is_patient ? PATIENT_CALL_NS : CALL_NS));
+}
+
+PGresult *hx_outbox_postgres_ask(struct hx_outbox_postgres *outbox)
+{
+	assert(!outbox->is_joined);
+	assert(outbox->conn != NULL);
+	return execute(outbox, NULL, 0);
 }
 
 /* The server's text about the outbox's own errors is meant for users. */

@@ -191,3 +191,85 @@ enum hapax_status hx_outbox_postgres_query(
 	PQclear(result);
 	return status;
 }
+
+/* ------------------------------------------------------------------ audit */
+
+/*
+ * The query's rows and the outbox in one statement, so that both have one state and only figures
+ * travel. A comment at the end of the query ends with its line.
+ */
+static enum hapax_status write_audit(
+	struct hx_outbox_postgres *outbox, const struct hx_outbox_audit *audit)
+{
+	size_t size = strlen(audit->query);
+	char head[512];
+	enum hapax_status status;
+
+	while (size > 0 && strchr("; \t\r\n", audit->query[size - 1]) != NULL)
+		size--;
+	(void)snprintf(
+		head, sizeof(head),
+		"SELECT count(*), count(*) FILTER (WHERE NOT r.has_event), min(r.value) FILTER (WHERE NOT"
+		" r.has_event) FROM (SELECT q.hapax_value::text AS value, EXISTS (SELECT FROM @@hapax_outbox"
+		" o WHERE o.%s = q.hapax_value::text) AS has_event FROM (\n",
+		audit->by);
+	hx_buf_clear(&outbox->sql);
+	status = hx_postgres_sql_append(&outbox->sql, outbox->place.schema, head);
+	if (status != HAPAX_OK)
+		return status;
+	outbox->sql.size--; /* its NUL */
+	return hx_buf_printf(
+		&outbox->sql, "%.*s\n) AS q (hapax_value)) AS r%c", (int)size, audit->query, '\0');
+}
+
+static enum hapax_status count_missing(
+	struct hx_outbox_postgres *outbox, struct hx_outbox_audit *audit, struct hapax_error *err)
+{
+	const void *values[] = {&audit->timeout_ms};
+	enum hapax_status status = hx_outbox_postgres_call(
+		outbox, "SELECT set_config('statement_timeout', $1, true)", "n", values,
+		"could not begin the audit", NULL, err);
+	struct hapax_bytes example;
+	PGresult *result;
+
+	if (status != HAPAX_OK)
+		return status;
+	if (write_audit(outbox, audit) != HAPAX_OK)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the query is too long");
+	result = hx_outbox_postgres_ask(outbox);
+	if (PQresultStatus(result) != PGRES_TUPLES_OK || PQntuples(result) != 1 ||
+	    PQnfields(result) != 3) {
+		status = query_error(outbox, result, err);
+	} else {
+		audit->checked = (uint64_t)hx_postgres_number(result, 0, 0);
+		audit->missing = (uint64_t)hx_postgres_number(result, 0, 1);
+		example = hx_postgres_get_bytes(result, 0, 2);
+		(void)snprintf(
+			audit->example, sizeof(audit->example), "%.*s", (int)example.size,
+			example.size == 0 ? "" : (const char *)example.data);
+	}
+	PQclear(result);
+	return status;
+}
+
+enum hapax_status hx_outbox_postgres_audit(
+	struct hapax_outbox *base, struct hx_outbox_audit *audit, struct hapax_error *err)
+{
+	struct hx_outbox_postgres *outbox = outbox_postgres_manage_of(base);
+	enum hapax_status status = hx_outbox_postgres_run(
+		outbox, "BEGIN READ ONLY", NULL, 0, "could not begin the audit", NULL, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	outbox->limit_ns = audit->timeout_ms * HX_NS_PER_MS;
+	outbox->stop = audit->stop;
+	status = count_missing(outbox, audit, err);
+	outbox->limit_ns = 0;
+	outbox->stop = NULL;
+	/* A connection that cannot roll back is not used again. */
+	if (outbox->conn != NULL &&
+	    hx_outbox_postgres_run(
+		    outbox, "ROLLBACK", NULL, 0, "could not end the audit", NULL, NULL) != HAPAX_OK)
+		hx_outbox_postgres_disconnect(outbox);
+	return status;
+}

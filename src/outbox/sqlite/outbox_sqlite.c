@@ -338,6 +338,7 @@ static const struct hx_outbox_ops sqlite_ops = {
 	.park = hx_outbox_sqlite_park,
 	.purge = hx_outbox_sqlite_purge,
 	.query = hx_outbox_sqlite_query,
+	.audit = hx_outbox_sqlite_audit,
 	.adopt = hx_outbox_sqlite_adopt,
 	.keep_alive = hx_outbox_sqlite_renew,
 	.settle = hx_outbox_sqlite_settle,

@@ -59,6 +59,7 @@ hx_outbox_retry_fn hx_outbox_sqlite_retry;
 hx_outbox_park_fn hx_outbox_sqlite_park;
 hx_outbox_purge_fn hx_outbox_sqlite_purge;
 hx_outbox_query_fn hx_outbox_sqlite_query;
+hx_outbox_audit_fn hx_outbox_sqlite_audit;
 hx_outbox_adopt_fn hx_outbox_sqlite_adopt;
 
 /* Make rows pending again that no longer wait behind a parked one. */

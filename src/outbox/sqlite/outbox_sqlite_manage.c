@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "outbox/sqlite/outbox_sqlite.h"
 
+enum { AUDIT_STEPS = 10000 }; /* instructions of SQLite between two looks at the clock */
+
 static struct hx_outbox_sqlite *outbox_sqlite_manage_of(struct hapax_outbox *outbox)
 {
 	struct hx_outbox_sqlite *mine = (struct hx_outbox_sqlite *)outbox;
@@ -368,5 +370,86 @@ enum hapax_status hx_outbox_sqlite_adopt(
 		return base->ops->savepoint(base, HX_OUTBOX_KEEP, err);
 	status = hx_outbox_sqlite_error(outbox, code, false, "could not adopt the table", err);
 	(void)base->ops->savepoint(base, HX_OUTBOX_UNDO, NULL);
+	return status;
+}
+
+/* ------------------------------------------------------------------ audit */
+
+/* When the statements of an audit must end. */
+struct audit_limit {
+	const struct hx_event *stop;
+	int64_t deadline_ns;
+};
+
+/* Nonzero interrupts the statement. */
+static int is_over(void *context)
+{
+	const struct audit_limit *limit = context;
+
+	return (limit->stop != NULL && hx_event_is_set(limit->stop)) ||
+		hx_clock_mono_ns() >= limit->deadline_ns;
+}
+
+/* Look for the event of the query's row. Returns SQLite's code of the look-up. */
+static int check_row(sqlite3_stmt *query, sqlite3_stmt *find, struct hx_outbox_audit *audit)
+{
+	const char *value = (const char *)sqlite3_column_text(query, 0);
+	int code = sqlite3_bind_text(find, 1, value, sqlite3_column_bytes(query, 0), SQLITE_STATIC);
+
+	if (code == SQLITE_OK)
+		code = sqlite3_step(find);
+	(void)sqlite3_reset(find);
+	if (code != SQLITE_ROW && code != SQLITE_DONE)
+		return code;
+	audit->checked++;
+	if (code == SQLITE_DONE && audit->missing++ == 0)
+		(void)snprintf(
+			audit->example, sizeof(audit->example), "%s", value == NULL ? "" : value);
+	return SQLITE_OK;
+}
+
+static enum hapax_status audit_error(
+	struct hx_outbox_sqlite *outbox, int code, const struct audit_limit *limit,
+	struct hapax_error *err)
+{
+	if ((code & 0xff) != SQLITE_INTERRUPT)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the query failed: %s",
+			sqlite3_errmsg(outbox->db));
+	if (hx_clock_mono_ns() >= limit->deadline_ns)
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the query took too long");
+	return hx_error_set(err, HAPAX_ERR_UNAVAILABLE, 0, "the query was stopped");
+}
+
+/* Both statements read one state: the query is active until the last look-up. */
+enum hapax_status hx_outbox_sqlite_audit(
+	struct hapax_outbox *base, struct hx_outbox_audit *audit, struct hapax_error *err)
+{
+	struct hx_outbox_sqlite *outbox = outbox_sqlite_manage_of(base);
+	struct audit_limit limit = {
+		audit->stop, hx_clock_mono_ns() + audit->timeout_ms * HX_NS_PER_MS};
+	sqlite3_stmt *query = NULL, *find = NULL;
+	enum hapax_status status = HAPAX_OK;
+	char sql[128];
+	int code;
+
+	(void)snprintf(
+		sql, sizeof(sql), "SELECT 1 FROM main.hapax_outbox WHERE %s = ?1 LIMIT 1",
+		audit->by);
+	sqlite3_progress_handler(outbox->db, AUDIT_STEPS, is_over, &limit);
+	code = sqlite3_prepare_v2(outbox->db, audit->query, -1, &query, NULL);
+	if (code == SQLITE_OK && (!sqlite3_stmt_readonly(query) || sqlite3_column_count(query) < 1))
+		status = hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the query must be a SELECT with a column");
+	if (code == SQLITE_OK && status == HAPAX_OK)
+		code = sqlite3_prepare_v2(outbox->db, sql, -1, &find, NULL);
+	while (code == SQLITE_OK && status == HAPAX_OK &&
+	       (code = sqlite3_step(query)) == SQLITE_ROW)
+		code = check_row(query, find, audit);
+	if (code != SQLITE_OK && code != SQLITE_DONE)
+		status = audit_error(outbox, code, &limit, err);
+	(void)sqlite3_finalize(query);
+	(void)sqlite3_finalize(find);
+	sqlite3_progress_handler(outbox->db, 0, NULL, NULL);
 	return status;
 }

@@ -144,6 +144,7 @@ static void show_metrics(struct question *question)
 	};
 	struct hapax_relay_stats outbox = HAPAX_RELAY_STATS_INIT;
 	struct hx_consumer_facts *consumers;
+	struct hx_audit_facts *audits;
 	struct hapax_error err;
 
 	if (hx_outbox_relay_stats(&serve->outbox, &outbox)) {
@@ -153,6 +154,8 @@ static void show_metrics(struct question *question)
 	}
 	consumers = hx_consumers_facts(&serve->consumers, &facts.consumer_count);
 	facts.consumers = consumers;
+	audits = hx_outbox_audits_facts(&serve->audits, &facts.audit_count);
+	facts.audits = audits;
 	hx_probe_ready(&probe, serve, known);
 	facts.is_store_up = probe.is_store_up;
 	facts.is_ready = hx_health_is_ok(probe.components, probe.count);
@@ -164,6 +167,7 @@ static void show_metrics(struct question *question)
 	else
 		reply_problem(question, 500, err.message);
 	hx_free(consumers);
+	hx_free(audits);
 }
 
 static void show_deduplication(struct question *question)

@@ -28,6 +28,7 @@
 #include "serve/http/large.h"
 #include "serve/daemon/loop.h"
 #include "serve/daemon/memory.h"
+#include "serve/task/outbox_audits.h"
 #include "serve/task/outbox_relay.h"
 #include "serve/daemon/peers.h"
 #include "serve/daemon/quota.h"
@@ -66,6 +67,7 @@ struct hx_serve {
 	struct hx_reader reader;
 	struct hx_exporter exporter; /* of spans; off without traces.endpoint */
 	struct hx_outbox_relay outbox;
+	struct hx_outbox_audits audits; /* of the same */
 	struct hx_consumers consumers;
 	struct hx_tls_context *tls; /* for upstreams; NULL until one needs it */
 	struct hx_tls_set door_tls; /* for incoming connections */
@@ -125,7 +127,7 @@ void hx_serve_idle(struct hx_serve *serve);
  * The work besides the doors: backgrounds.c. Each task reports idle after drain. Join follows
  * drain; false: a task has not ended by deadline_ns.
  */
-enum { HX_SERVE_BACKGROUNDS = 2 }; /* the relay of the outbox, and all consumers together */
+enum { HX_SERVE_BACKGROUNDS = 3 }; /* relay and audits of the outbox, all consumers together */
 enum hapax_status hx_serve_start_backgrounds(struct hx_serve *serve, struct hapax_error *err);
 void hx_serve_reload_backgrounds(struct hx_serve *serve);
 void hx_serve_drain_backgrounds(struct hx_serve *serve);
