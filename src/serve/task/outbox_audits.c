@@ -35,8 +35,9 @@ struct audits_work {
 	size_t count;
 };
 
-static bool is_wanted(const struct hx_config *config)
+static bool is_wanted(const struct hx_background *background, const struct hx_config *config)
 {
+	(void)background;
 	return config->outbox.url[0] != '\0' && config->outbox.audit_count > 0;
 }
 
