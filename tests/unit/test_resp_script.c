@@ -87,25 +87,25 @@
 	"  return count\n"
 
 #define CHECK_AND_SET                                              \
-	"local key = KEYS[1]; local value = ARGV[1]\n"             \
+	"local key = KEYS[1] local value = ARGV[1]\n"              \
 	"local ttl = ARGV[2]\n"                                    \
 	"if redis.call('EXISTS', key) == 1\n"                      \
 	"then return redis.call('GET', key) -- of the first one\n" \
 	"else\n"                                                   \
-	"\tredis.call('SETEX', key, ttl, value)\n"                 \
-	"\treturn nil -- ours\n"                                   \
+	"  redis.call('SETEX', key, ttl, value)\n"                 \
+	"  return nil -- ours\n"                                   \
 	"end\n"
 
 #define CHECK_AND_RESERVE                                           \
-	"local key = KEYS[1]; local ttl = ARGV[1]\n"                \
+	"local key = KEYS[1] local ttl = ARGV[1]\n"                 \
 	"local timestamp = ARGV[2]\n"                               \
 	"if redis.call('EXISTS', key) == 1 then\n"                  \
-	"\tredis.call('HINCRBY', 'dedup_stats', 'duplicates', 1)\n" \
-	"\treturn 1 -- seen before\n"                               \
+	"  redis.call('HINCRBY', 'dedup_stats', 'duplicates', 1)\n" \
+	"  return 1 -- seen before\n"                               \
 	"else\n"                                                    \
-	"\tredis.call('SETEX', key, ttl, timestamp)\n"              \
-	"\tredis.call('HINCRBY', 'dedup_stats', 'processed', 1)\n"  \
-	"\treturn 0\n"                                              \
+	"  redis.call('SETEX', key, ttl, timestamp)\n"              \
+	"  redis.call('HINCRBY', 'dedup_stats', 'processed', 1)\n"  \
+	"  return 0\n"                                              \
 	"end\n"
 
 static const struct {
