@@ -191,6 +191,8 @@ enum hapax_answer_flags {
 	HAPAX_ANSWER_WAITED = 1 << 3,
 	/* With CORRUPT: the key is done, but its stored result cannot be read. */
 	HAPAX_ANSWER_UNREADABLE = 1 << 4,
+	/* The store was unavailable, and the journal of the outage decided (outage.h). */
+	HAPAX_ANSWER_CONTINUED = 1 << 5,
 };
 
 /*

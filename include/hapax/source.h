@@ -224,6 +224,8 @@ struct hapax_consumer_event {
 	const struct hapax_answer *answer;
 	int64_t took_ns; /* DUPLICATE, DECIDED: of the claim; ENDED: of the handler; -1: unknown */
 	int64_t time_ms; /* of the event, else of the message; 0: unknown */
+	/* Why a message is handed on, as in hapax-dead-reason: "malformed"; else NULL. */
+	const char *reason;
 };
 
 /* Called on the consumer's thread. Must not block, nor call the consumer, except stop. */

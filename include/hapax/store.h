@@ -59,6 +59,10 @@ enum hapax_store_flags {
 /* Reports the progress of an open, in bytes. Called from time to time, by the opening thread. */
 typedef void hapax_store_progress_fn(uint64_t done, uint64_t total, void *context);
 
+/* Reports a sweep by housekeeping: the sum of its calls. On its thread; must not use the store. */
+struct hapax_sweep;
+typedef void hapax_store_swept_fn(const struct hapax_sweep *sum, int64_t took_ms, void *context);
+
 /*
  * Zero means the default in every field.
  *
@@ -91,12 +95,14 @@ struct hapax_store_options {
 	int64_t unsafe_interval_ms;
 	hapax_store_progress_fn *progress; /* may be NULL */
 	void *progress_context;
+	hapax_store_swept_fn *swept; /* may be NULL */
+	void *swept_context;
 };
 
 #define HAPAX_STORE_OPTIONS_INIT                                                                 \
 	{                                                                                        \
 		sizeof(struct hapax_store_options), 0, HAPAX_EVICT_NONE, NULL, 0, 0, 0, 0, 0, 0, \
-			0, 0, 0, NULL, NULL                                                      \
+			0, 0, 0, NULL, NULL, NULL, NULL                                          \
 	}
 
 /*
@@ -276,8 +282,9 @@ struct hapax_op {
 	/* Out. */
 	enum hapax_status status;
 	enum hapax_outcome outcome;
-	uint32_t attempt;      /* of the record, if there is one */
-	int unverified;        /* claim, check: one side had no fingerprint to compare */
+	uint32_t attempt; /* of the record, if there is one */
+	int unverified;   /* claim, check: one side had no fingerprint to compare */
+	int continued;    /* claim, check: the store did not answer, its journal did; outage.h */
 	int64_t first_seen_ms; /* of the record, if there is one */
 	int64_t expires_ms;    /* of the record, or HAPAX_TIME_NEVER */
 	int64_t lease_left_ms; /* CLAIMED: time left in the lease, 0 if it lapsed */

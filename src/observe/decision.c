@@ -76,6 +76,8 @@ void hx_decision_count(
 		hx_metrics_check_errors(cells, decision->door, decision->status, count);
 		return;
 	}
+	if (decision->flags & HX_DECISION_CONTINUED)
+		hx_metrics_check_errors(cells, decision->door, HAPAX_ERR_UNAVAILABLE, count);
 	if (decision->took_ns >= 0)
 		hx_metrics_observe_ns(
 			cells, HX_METRIC_CHECK_DURATION, 0, decision->door, decision->took_ns);
@@ -293,6 +295,7 @@ void hx_decision_read_op(
 		.status = op->status == HAPAX_ERR_FENCED ? HAPAX_OK : op->status,
 		.decision = decision,
 		.flags = (op->unverified ? (unsigned)HX_DECISION_UNVERIFIED : 0) |
+			(op->continued ? (unsigned)HX_DECISION_CONTINUED : 0) |
 			(op->type == HAPAX_OP_CLAIM ? 0 : (unsigned)HX_DECISION_MARKED),
 		.attempt = op->attempt,
 		.token = op->token,

@@ -59,6 +59,7 @@ enum hx_decision_flag {
 	HX_DECISION_UNVERIFIED = 1 << 2,  /* its payload could not be compared */
 	HX_DECISION_UNPROTECTED = 1 << 3, /* it runs without a claim; there is no decision */
 	HX_DECISION_PASSED = 1 << 4,      /* with UNPROTECTED: it needs no key */
+	HX_DECISION_CONTINUED = 1 << 6,   /* a journal decided: the store is unavailable */
 	HX_DECISION_MARKED = 1 << 5,      /* with ACQUIRED: it is done at once, no run follows */
 };
 

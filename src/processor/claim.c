@@ -228,9 +228,12 @@ static void note(struct hapax_run *run, const struct hapax_op *op, size_t index)
 	answer->original_cause = key->record.cause;
 	answer->original_token = 0;
 	memset(&answer->result, 0, sizeof(answer->result));
-	answer->flags &= ~(unsigned)(HAPAX_ANSWER_UNVERIFIED | HAPAX_ANSWER_MISMATCH);
+	answer->flags &= ~(
+		unsigned)(HAPAX_ANSWER_UNVERIFIED | HAPAX_ANSWER_MISMATCH | HAPAX_ANSWER_CONTINUED);
 	if (op->unverified)
 		answer->flags |= HAPAX_ANSWER_UNVERIFIED;
+	if (op->continued)
+		answer->flags |= HAPAX_ANSWER_CONTINUED;
 }
 
 static void failed(struct hx_pump *pump, struct hapax_run *run, enum hapax_status status);

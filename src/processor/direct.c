@@ -76,6 +76,8 @@ static void answer_from(
 	*answer = (struct hapax_answer)HAPAX_ANSWER_INIT;
 	answer->outcome = outcome;
 	answer->flags = op->unverified ? HAPAX_ANSWER_UNVERIFIED : 0;
+	if (op->continued)
+		answer->flags |= HAPAX_ANSWER_CONTINUED;
 	if (outcome != op->outcome)
 		answer->flags |= HAPAX_ANSWER_MISMATCH;
 	answer->attempt = op->attempt;

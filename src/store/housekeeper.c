@@ -31,7 +31,7 @@ static void keeper_rest(struct hx_store_core *core, int64_t until_ns)
 }
 
 /* Errors are counted here, and reported by the operations that meet them. */
-static bool sweep_all(struct hapax_store *store)
+static bool sweep_all(struct hapax_store *store, struct hapax_sweep *sum)
 {
 	struct hapax_sweep sweep = HAPAX_SWEEP_INIT;
 	int64_t begun_ns, ended_ns;
@@ -41,6 +41,10 @@ static bool sweep_all(struct hapax_store *store)
 		if (hapax_store_sweep(store, &sweep, NULL) != HAPAX_OK)
 			return false;
 		ended_ns = hx_clock_mono_ns();
+		sum->looked += sweep.looked;
+		sum->removed += sweep.removed;
+		sum->lapsed += sweep.lapsed;
+		sum->remaining = sweep.remaining;
 		keeper_rest(store->core, ended_ns + (ended_ns - begun_ns));
 	} while (!sweep.done && !keeper_must_stop(store->core));
 	return true;
@@ -49,12 +53,18 @@ static bool sweep_all(struct hapax_store *store)
 static void sweep_and_count(struct hapax_store *store)
 {
 	struct hx_store_core *core = store->core;
+	struct hapax_sweep sum = HAPAX_SWEEP_INIT;
 	int64_t begin_ns = hx_clock_mono_ns();
+	int64_t took_ns;
+	bool is_whole = sweep_all(store, &sum);
 
-	if (!sweep_all(store))
+	if (!is_whole)
 		atomic_fetch_add(&core->sweep_failures, 1);
-	atomic_fetch_add(&core->sweep_ns, (uint64_t)(hx_clock_mono_ns() - begin_ns));
+	took_ns = hx_clock_mono_ns() - begin_ns;
+	atomic_fetch_add(&core->sweep_ns, (uint64_t)took_ns);
 	atomic_fetch_add(&core->sweeps, 1);
+	if (is_whole && core->options.swept != NULL)
+		core->options.swept(&sum, took_ns / HX_NS_PER_MS, core->options.swept_context);
 }
 
 static void keeper_run(void *arg)

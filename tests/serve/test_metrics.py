@@ -11,7 +11,8 @@ import subprocess
 import sys
 import threading
 
-from daemon import demo, get, metrics, post, serve, upstream
+import api
+from daemon import demo, get, log_line, metrics, post, serve, upstream
 from harness import ROOT, Skip, expect, expect_in, until
 from redis_wire import OFF, Wire, door
 
@@ -114,6 +115,41 @@ def test_figures_of_the_redis_door(cli):
     with serve(cli, None, *OFF, config="store: {max_keys: 1}\n") as daemon, Wire(door(daemon)) as wire:
         expect([reply[:4] for reply in wire.pipeline([["SET", key, "v", "NX"] for key in "ab"])], [b"+OK\r", b"-OOM"])
         expect(metrics(daemon)['hapax_check_errors_total{door="resp",reason="limit"}'], 1)
+
+
+def test_what_was_wrong_is_counted(cli):
+    """A10: what is refused before its claim, by what was wrong with it."""
+    routes = "gateway:\n  routes:\n    - {name: orders, path: /orders, key: 'field:data.order'}\n"
+    with upstream() as service, api.proxy(cli, service.url, "--gateway", "127.0.0.1:0", config=routes) as daemon:
+        post(daemon.gateway, "1", path="/orders", ce_specversion=None).is_problem(400)
+        post(daemon.gateway, "2", b"{", path="/orders", Content_Type="application/cloudevents+json").is_problem(400)
+        post(daemon.gateway, "3", path="/orders", Content_Type="application/cloudevents+xml").is_problem(415)
+        post(daemon.gateway, "4", path="/orders").is_problem(400, "no-key")
+        post(daemon.gateway, "5", path="/elsewhere").is_problem(404)
+        post(daemon.gateway, "6", path="/orders/%2e%2e/x").is_problem(400)
+        api.post(daemon.proxy, "/", "").is_problem(400, "key-invalid")
+        api.post(daemon.proxy, "/", "k", credential=None).is_problem(400, "credential-missing")
+        api.ask(daemon.proxy, "post", "/", b"", "k").is_problem(400)
+        head = "hapax_invalid_events_total"
+        wrong = {name[len(head) :]: value for name, value in metrics(daemon).items() if name.startswith(head) and value > 0}
+        told = {"malformed": 2, "media_type": 1, "no_key": 1, "no_route": 1, "path": 1}
+        expected = {f'{{door="gateway",reason="{reason}"}}': count for reason, count in told.items()}
+        expected |= {f'{{door="proxy",reason="{reason}"}}': 1 for reason in ("key", "credential", "method")}
+        expect(wrong, expected)
+        expect(service.requests, [])
+
+
+def test_a_cleanup_is_told(cli):
+    """A10: how many there were, how many went, how many are left."""
+    config = "store: {cleanup_interval: 100ms}\nscopes:\n  - {scope: default/short, ttl: 1ms}\n"
+    config += "gateway:\n  routes:\n    - {name: short, path: /short, group: short}\n    - {name: rest, path: /}\n"
+    with upstream() as service, serve(cli, service.url, config=config) as daemon:
+        for number in range(3):
+            post(daemon.gateway, f"gone {number}", path="/short")
+        post(daemon.gateway, "kept")
+        line = log_line(daemon.wait_for(lambda text: text if "cleanup finished" in text else None))
+        expect((line["level"], line["total"], line["deleted"], line["remaining"]), ("info", 4, 3, 1))
+        assert "took" in line, line
 
 
 def test_what_the_store_does_not_take_is_counted(cli):

@@ -12,6 +12,7 @@ import time
 
 from daemon import demo, get, log_line, metrics, post, request, serve, structured, upstream
 from harness import ROOT, TIMEOUT_SECONDS, Skip, expect, is_proof, scaled, until
+from redis_wire import Wire, door
 
 # Of `store.timeout`, and of the processor if it is not set.
 DEFAULT_TIMEOUT_SECONDS = 5
@@ -393,7 +394,7 @@ def test_readiness_and_metrics_of_an_outage(cli):
     """A daemon that goes on is ready, and says that it goes on, and by how much."""
     with redis(cli) as server, demo(cli) as service:
         store = f"redis+unix:{server.socket}"
-        with serve(cli, service.url, store=store, config=config(cli, "continue")) as daemon:
+        with serve(cli, service.url, "--resp", "127.0.0.1:0", store=store, config=config(cli, "continue")) as daemon:
             expect(post(daemon.gateway, "before").status, 200)
             expect(metrics(daemon)["hapax_store_away"], 0)
             server.stop()
@@ -408,13 +409,20 @@ def test_readiness_and_metrics_of_an_outage(cli):
             until(lambda: metrics(daemon)["hapax_journal_records"] == 7, "all are counted")
             figures = metrics(daemon)
             expect(figures["hapax_journal_continued_total"], 7)
+            # A9: the store did not answer, although the events ran.
+            expect(figures['hapax_check_errors_total{door="gateway",reason="check_failed"}'], 7)
+            expect(figures['idempotency_errors_total{door="gateway",reason="check_failed"}'], 7)
+            # The same at the other doors.
+            with Wire(door(daemon)) as wire:
+                wire.pipeline([["HAPAX.CHECK", "during"]] * 2)
+            expect(metrics(daemon)['hapax_check_errors_total{door="resp",reason="check_failed"}'], 2)
             assert figures["hapax_store_outages_total"] >= 1, figures
             expect((figures["hapax_store_up"], figures["hapax_ready"]), (0, 1))
             server.start()
             until(lambda: metrics(daemon)["hapax_journal_records"] == 0, "all is written to the store")
             until(lambda: metrics(daemon)["hapax_store_away"] == 0, "the breaker is closed")
             figures = metrics(daemon)
-            expect(figures['hapax_journal_reconciled_total{became="kept"}'], 7)
+            expect(figures['hapax_journal_reconciled_total{became="kept"}'], 8)
             expect(figures['hapax_journal_reconciled_total{became="twice"}'], 0)
             until(lambda: "[+]store ok" in verbose(daemon)[1], "all is well")
             assert "[+]clock ok: " in verbose(daemon)[1], verbose(daemon)

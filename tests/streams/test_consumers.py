@@ -38,6 +38,7 @@ def test_a_message_and_an_event_are_one(cli):
             assert figures['idempotency_check_duration_seconds_count{door="consumer"}'] >= 4, figures
             assert figures['idempotency_cache_operations_total{operation="check"}'] >= 6, figures
             expect(figures['idempotency_cache_operations_total{operation="mark"}'], 3)
+            expect(figures['hapax_invalid_events_total{door="consumer",reason="malformed"}'], 1)
             expect(figures['hapax_consumer_handler_duration_seconds_count{consumer="orders"}'], 2)
 
             # The server throws us out: it is told, and goes on.

@@ -28,6 +28,10 @@ static const char *const check_errors[HX_CHECK_ERROR_COUNT] = {
 
 static const char *const unprotected[HX_UNPROTECTED_COUNT] = {"no_key", "disabled"};
 
+static const char *const invalid[HX_INVALID_COUNT] = {
+	"other", "malformed",  "media_type", "too_large", "no_key",
+	"key",   "credential", "no_route",   "path",      "method"};
+
 static const char *const runs[HX_RUN_COUNT] = {
 	"ok", "definitive", "transient", "ambiguous", "unstored"};
 
@@ -154,8 +158,10 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
 	[HX_METRIC_INVALID_EVENTS] =
 		{.name = "hapax_invalid_events",
 		 .kind = HX_PROMTEXT_COUNTER,
-		 .help = "Requests refused before a claim.",
-		 .fixed = {{"door", doors, HX_COUNT(doors)}}},
+		 .help = "Deliveries refused before a claim, by what was wrong.",
+		 .fixed =
+			 {{"door", doors, HX_COUNT(doors)},
+			  {"reason", invalid, HX_COUNT(invalid)}}},
 	[HX_METRIC_REQUESTS] =
 		{.name = "hapax_http_requests",
 		 .kind = HX_PROMTEXT_COUNTER,

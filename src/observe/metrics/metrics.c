@@ -248,6 +248,34 @@ void hx_metrics_check_errors(
 		(unsigned)door * HX_CHECK_ERROR_COUNT + check_error_of(status), count);
 }
 
+void hx_metrics_invalid(struct hx_cells *cells, enum hx_door door, enum hx_invalid reason)
+{
+	hx_metrics_add(
+		cells, HX_METRIC_INVALID_EVENTS, 0,
+		(unsigned)door * HX_INVALID_COUNT + (unsigned)reason, 1);
+}
+
+/* Are they the same word? Headers are written with hyphens. */
+static bool is_same_word(const char *label, const char *name)
+{
+	while (*label != '\0' && (*label == *name || (*label == '_' && *name == '-'))) {
+		label++;
+		name++;
+	}
+	return *label == *name;
+}
+
+enum hx_invalid hx_invalid_of(const char *name)
+{
+	const struct hx_fixed_label *reasons = &hx_families[HX_METRIC_INVALID_EVENTS].fixed[1];
+
+	for (size_t i = 0; i < reasons->count; i++) {
+		if (is_same_word(reasons->values[i], name))
+			return (enum hx_invalid)i;
+	}
+	return HX_INVALID_OTHER;
+}
+
 void hx_metrics_operations(
 	struct hx_cells *cells, enum hapax_op_type type, enum hapax_status status, uint64_t count)
 {

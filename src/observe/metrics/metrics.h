@@ -81,6 +81,21 @@ enum hx_unprotected {
 	HX_UNPROTECTED_COUNT,
 };
 
+/* Label reason of HX_METRIC_INVALID_EVENTS: what was wrong with a delivery. */
+enum hx_invalid {
+	HX_INVALID_OTHER,
+	HX_INVALID_MALFORMED,  /* not a CloudEvent */
+	HX_INVALID_MEDIA_TYPE, /* of a format that is not known */
+	HX_INVALID_TOO_LARGE,
+	HX_INVALID_NO_KEY,     /* a part of its key is missing */
+	HX_INVALID_KEY,        /* its Idempotency-Key is not well formed */
+	HX_INVALID_CREDENTIAL, /* its client is missing or ambiguous */
+	HX_INVALID_NO_ROUTE,
+	HX_INVALID_PATH, /* two services would read it in two ways */
+	HX_INVALID_METHOD,
+	HX_INVALID_COUNT,
+};
+
 /* Label outcome of HX_METRIC_RUNS: enum hapax_run_outcome, or never stored. */
 enum { HX_RUN_UNSTORED = HAPAX_RUN_AMBIGUOUS + 1, HX_RUN_COUNT };
 
@@ -120,7 +135,7 @@ enum hx_metric {
 	HX_METRIC_UPSTREAM_DURATION, /* histogram by route: until the reply is complete */
 	HX_METRIC_HANDLER_DURATION,  /* histogram by consumer: time of its handler (D11) */
 	HX_METRIC_UPSTREAM_FAILURES, /* counter by route of hx_metrics_code() */
-	HX_METRIC_INVALID_EVENTS,    /* counter of enum hx_door: refused before any claim */
+	HX_METRIC_INVALID_EVENTS,    /* counter by hx_metrics_invalid(): no claim */
 	HX_METRIC_REQUESTS,          /* counter of hx_metrics_request(): door and code */
 	HX_METRIC_REQUEST_DURATION,  /* histogram of enum hx_door */
 	HX_METRIC_CONNECTIONS,       /* gauge of enum hx_door: open now */
@@ -181,6 +196,12 @@ void hx_metrics_decisions(
 /* A door asked count times whether to run, and got this status, which is not HAPAX_OK. */
 void hx_metrics_check_errors(
 	struct hx_cells *cells, enum hx_door door, enum hapax_status status, int64_t count);
+
+/* A delivery was refused before its claim. */
+void hx_metrics_invalid(struct hx_cells *cells, enum hx_door door, enum hx_invalid reason);
+
+/* The reason that a consumer names: "malformed"; OTHER if it is none of these. */
+enum hx_invalid hx_invalid_of(const char *name);
 
 /* The store answered an operation with status. */
 void hx_metrics_operation(

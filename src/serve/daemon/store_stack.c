@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/io.h"
 #include "observe/logger/logger.h"
+#include "observe/logger/logger_line.h"
 #include "store/tenant/tenant_limit.h"
 
 /* The interval between two progress lines while the store is read. */
@@ -63,6 +64,15 @@ static void say_opening(uint64_t done, uint64_t total, void *context)
 	hx_logger(stack->log, HX_LOGGER_INFO, "reading store", fields, 2);
 }
 
+/* Threads: the store's housekeeping. */
+static void say_swept(const struct hapax_sweep *sum, int64_t took_ms, void *context)
+{
+	const struct hx_store_stack *stack = context;
+
+	hx_logger_cleanup(
+		stack->log, sum->remaining + sum->removed, sum->removed, sum->remaining, took_ms);
+}
+
 static enum hapax_status open_guard(
 	struct hx_store_stack *stack, const struct hx_config *config, struct hapax_error *err)
 {
@@ -109,6 +119,8 @@ enum hapax_status hx_store_stack_open(
 	stack->told_ns = hx_clock_mono_ns() + TOLD_INTERVAL_NS;
 	options.progress = say_opening;
 	options.progress_context = stack;
+	options.swept = say_swept;
+	options.swept_context = stack;
 	status = make_folder(config, err);
 	if (status == HAPAX_OK)
 		status = hapax_store_open(config->store.url, &options, &stack->store, err);

@@ -160,6 +160,35 @@ static bool is_one_of_many(struct hx_delivery *delivery, enum hx_conclusion conc
 	return true;
 }
 
+/* What was wrong, for metrics. */
+static enum hx_invalid invalid_of(unsigned status, const char *type)
+{
+	static const struct {
+		const char *type;
+		enum hx_invalid reason;
+	} reasons[] = {
+		{PROBLEM("not-an-event"), HX_INVALID_MALFORMED},
+		{PROBLEM("no-key"), HX_INVALID_NO_KEY},
+		{PROBLEM("key-missing"), HX_INVALID_NO_KEY},
+		{PROBLEM("key-invalid"), HX_INVALID_KEY},
+		{PROBLEM("credential"), HX_INVALID_CREDENTIAL},
+		{PROBLEM("credential-missing"), HX_INVALID_CREDENTIAL},
+		{PROBLEM("no-route"), HX_INVALID_NO_ROUTE},
+		{PROBLEM("path"), HX_INVALID_PATH},
+		{PROBLEM("method"), HX_INVALID_METHOD},
+	};
+
+	if (status == 413)
+		return HX_INVALID_TOO_LARGE;
+	if (status == 415)
+		return HX_INVALID_MEDIA_TYPE;
+	for (size_t i = 0; i < HX_COUNT(reasons); i++) {
+		if (type != NULL && strcmp(type, reasons[i].type) == 0)
+			return reasons[i].reason;
+	}
+	return HX_INVALID_OTHER;
+}
+
 void hx_delivery_refuse(
 	struct hx_delivery *delivery, unsigned status, const char *type, const char *title,
 	const char *detail)
@@ -168,8 +197,7 @@ void hx_delivery_refuse(
 		.status = status, .type = type, .title = title, .detail = detail};
 
 	if (status < 500 && status != 429)
-		hx_metrics_add(
-			delivery->loop->cells, HX_METRIC_INVALID_EVENTS, 0, delivery->door, 1);
+		hx_metrics_invalid(delivery->loop->cells, delivery->door, invalid_of(status, type));
 	if (is_one_of_many(
 		    delivery,
 		    status >= 500 || status == 429 ? HX_CONCLUSION_UNFINISHED

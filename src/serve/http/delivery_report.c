@@ -32,6 +32,8 @@ static unsigned flags_of(const struct hx_delivery *delivery, const struct hapax_
 		flags |= HX_DECISION_WAITED;
 	if (answer->flags & HAPAX_ANSWER_UNVERIFIED)
 		flags |= HX_DECISION_UNVERIFIED;
+	if (answer->flags & HAPAX_ANSWER_CONTINUED)
+		flags |= HX_DECISION_CONTINUED;
 	if (answer->flags & HAPAX_ANSWER_UNPROTECTED)
 		flags |= HX_DECISION_UNPROTECTED;
 	if (claim->passes && !claim->lacks_key)

@@ -16,6 +16,7 @@ struct told {
 	int64_t decisions[HAPAX_DECISION_FENCED + 1];
 	int64_t marks; /* of those acquired: done at once */
 	int64_t unverified;
+	int64_t continued; /* a journal decided: the store did not answer */
 };
 
 static void count_some(
@@ -49,6 +50,9 @@ static void count_told(struct hx_observer *observer, struct told *told, const st
 			observer->cells, HX_METRIC_UNVERIFIED,
 			hx_metrics_scope(observer->cells, told->tenant, told->group), 0,
 			told->unverified);
+	if (told->continued != 0)
+		hx_metrics_check_errors(
+			observer->cells, HX_DOOR_RESP, HAPAX_ERR_UNAVAILABLE, told->continued);
 	memset(told, 0, sizeof(*told));
 	if (next != NULL) {
 		told->tenant = next->tenant;
@@ -74,6 +78,7 @@ static void tell_decision(
 	told->decisions[decision]++;
 	told->marks += decision == HAPAX_DECISION_ACQUIRED && op->type != HAPAX_OP_CLAIM;
 	told->unverified += op->unverified != 0;
+	told->continued += op->continued != 0;
 	wants = hx_observer_wants(observer, decision);
 	if (wants == 0)
 		return;

@@ -112,6 +112,8 @@ static struct hx_decision describe(const struct report *report)
 	(void)hapax_cause_read(answer->original_cause, &original);
 	if (answer->flags & HAPAX_ANSWER_UNPROTECTED)
 		flags |= HX_DECISION_UNPROTECTED;
+	if (answer->flags & HAPAX_ANSWER_CONTINUED)
+		flags |= HX_DECISION_CONTINUED;
 	if (answer->flags & HAPAX_ANSWER_UNVERIFIED)
 		flags |= HX_DECISION_UNVERIFIED;
 	return (struct hx_decision){
@@ -183,6 +185,21 @@ static void tell_report(struct hx_logger *log, const void *context)
 	hx_lock_release(&consumers->observer_lock);
 }
 
+static void count_dead(struct hx_logger *log, const void *context)
+{
+	const struct report *report = context;
+	struct hx_consumers *consumers = report->work->task->consumers;
+	enum hx_invalid reason = hx_invalid_of(report->event->reason);
+
+	(void)log;
+	/* The others had a claim. */
+	if (reason == HX_INVALID_OTHER)
+		return;
+	hx_lock_acquire(&consumers->observer_lock);
+	hx_metrics_invalid(consumers->observer.cells, HX_DOOR_CONSUMER, reason);
+	hx_lock_release(&consumers->observer_lock);
+}
+
 static void log_event(struct hx_consumer_task *task, const struct hapax_consumer_event *event)
 {
 	bool has_delay =
@@ -212,6 +229,8 @@ static void on_told(const struct hapax_consumer_event *event, void *context)
 	/* It may have failed permanently: then only a restart helps. */
 	if (event->fact == HAPAX_FACT_STORE_AWAY)
 		hx_serve_suspect(task->consumers->serve);
+	if (event->fact == HAPAX_FACT_DEAD_LETTER && event->reason != NULL)
+		hx_background_tell(&task->background, count_dead, &(struct report){work, event});
 	if (event->answer != NULL)
 		hx_background_tell(&task->background, tell_report, &(struct report){work, event});
 	else

@@ -156,6 +156,7 @@ void hx_consumer_tell(
 		event->group = hx_bytes(in_flight->key.group, in_flight->key.group_size);
 		event->key = hx_bytes(in_flight->key.key, in_flight->key.key_size);
 		event->attempt = in_flight->attempt;
+		event->reason = hx_handover_reason(in_flight->reason);
 	}
 	/* A message with a route was read as an event. */
 	if (in_flight != NULL && in_flight->route != NULL) {

@@ -165,4 +165,7 @@ void hx_tag_end(struct hx_in_flight *in_flight);
 /* handover.c: headers and target of a message that is handed on. */
 void hx_handover_prepare(struct hx_in_flight *in_flight);
 
+/* The reason in one word; NULL: none. */
+const char *hx_handover_reason(enum hx_in_flight_reason reason);
+
 #endif

@@ -19,10 +19,10 @@
 #include "source/consume/consumer.h"
 #include "source/source.h"
 
-static const char *word_of(enum hx_in_flight_reason reason)
+const char *hx_handover_reason(enum hx_in_flight_reason reason)
 {
 	switch (reason) {
-	case HX_REASON_NONE: break;
+	case HX_REASON_NONE: return NULL;
 	case HX_REASON_MALFORMED: return "malformed";
 	case HX_REASON_TOO_LARGE: return "too-large";
 	case HX_REASON_NO_KEY: return "no-key";
@@ -90,7 +90,8 @@ void hx_handover_prepare(struct hx_in_flight *in_flight)
 		return;
 	}
 	choose_target(in_flight, consumer->dead_letter, ".dead");
-	add(in_flight, "hapax-dead-reason", hapax_bytes_from_text(word_of(in_flight->reason)));
+	add(in_flight, "hapax-dead-reason",
+	    hapax_bytes_from_text(hx_handover_reason(in_flight->reason)));
 	add(in_flight, "hapax-dead-error", hapax_bytes_from_text(in_flight->reason_text));
 	add(in_flight, "hapax-dead-place", place);
 	(void)snprintf(

@@ -287,6 +287,7 @@ static void note_journal(struct hx_outage_forward *forward)
 
 		continued += is_claim(op) && op->outcome == HAPAX_OUTCOME_ACQUIRED;
 		note_claim(forward->guard, op);
+		op->continued = is_claim(op) && op->status == HAPAX_OK;
 		/* The caller only knows the store, and the store is unavailable. */
 		if (is_claim(op) && op->status != HAPAX_OK && op->status != HAPAX_ERR_UNCERTAIN)
 			hx_store_refuse(op, HAPAX_ERR_UNAVAILABLE);
@@ -573,6 +574,8 @@ void hx_outage_forward_submit(
 		completion.fn(ops, count, completion.context);
 		return;
 	}
+	for (size_t i = 0; i < count; i++)
+		ops[i].continued = 0;
 	forward->guard = guard;
 	forward->ops = ops;
 	forward->count = count;
