@@ -117,8 +117,8 @@ def test_restored(cli):
 
 
 def test_wrong_arguments(cli):
-    cli.run("store", code=64).says("missing action", "hint: use info, copy, migrate or restored")
-    cli.run("store", "move", code=64).says("unknown action 'move'", "use info, copy, migrate or restored")
+    cli.run("store", code=64).says("missing action", "hint: use info, copy, import, migrate or restored")
+    cli.run("store", "move", code=64).says("unknown action 'move'", "use info, copy, import, migrate or restored")
     cli.run("store", "copy", cli.store, code=64).says("missing argument", "copy SOURCE TARGET")
     cli.run("store", "info", "a", "b", code=64).says("unexpected argument 'b'", "info [URL]")
     assert not cli.path.exists()

@@ -20,6 +20,7 @@ RUN = {}
 ELSEWHERE = {
     "hapax consume --from 'kafka:": "tests/kafka, tests/rabbitmq and tests/streams",
     "hapax outbox init --db postgres:": "tests/outbox and tests/rabbitmq",
+    "hapax store import --from 'postgres:": "tests/cli/test_import.py",
 }
 
 

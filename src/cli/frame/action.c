@@ -117,7 +117,7 @@ static int report_unknown(const struct command *command, const char *name)
 	return HX_EXIT_USAGE;
 }
 
-int hx_action_check(const struct hx_invocation *inv)
+int hx_action_check(struct hx_invocation *inv)
 {
 	const struct command *command = inv->command;
 	const struct command_action *action;
@@ -135,6 +135,7 @@ int hx_action_check(const struct hx_invocation *inv)
 	action = hx_action_find(command, inv->options.operands[0]);
 	if (action == NULL)
 		return report_unknown(command, inv->options.operands[0]);
+	inv->flags |= action->flags;
 	count = inv->options.operand_count - 1;
 	if (count >= action->operands.min && count <= action->operands.max)
 		return check_options(inv, action->name);
@@ -207,7 +208,7 @@ const struct command *hx_action_as_command(
 		.summary = action->summary,
 		.usage = action->usage,
 		.description = action->description,
-		.flags = command->flags,
+		.flags = command->flags | action->flags,
 		.options = options,
 		.exits = action->exits,
 		.examples = examples,

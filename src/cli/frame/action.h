@@ -26,8 +26,11 @@
 /* The action with that name, or NULL. */
 const struct command_action *hx_action_find(const struct command *command, const char *name);
 
-/* Check the action, its operands and its options. HX_EXIT_OK, or HX_EXIT_USAGE after a message. */
-int hx_action_check(const struct hx_invocation *inv);
+/*
+ * Check the action, its operands and its options, and add its flags to inv. HX_EXIT_OK, or
+ * HX_EXIT_USAGE after a message.
+ */
+int hx_action_check(struct hx_invocation *inv);
 
 /* Run the action, which hx_action_check() has accepted. Returns the exit code. */
 int hx_action_run(struct hx_invocation *inv);

@@ -104,7 +104,7 @@ int hx_command_run(const struct command *command, int argc, char **argv)
 {
 	bool is_wrapper = (command->flags & COMMAND_WRAPPER) != 0;
 	const struct hx_option *common = NULL;
-	struct hx_invocation inv = {.command = command};
+	struct hx_invocation inv = {.command = command, .flags = command->flags};
 	int code;
 
 	hx_out_init(&inv.out, stdout);

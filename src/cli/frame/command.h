@@ -20,6 +20,7 @@ struct command;
 
 struct hx_invocation {
 	const struct command *command;
+	unsigned flags; /* of the command and its action */
 	struct hx_options options;
 	struct hx_settings settings; /* for commands that use a store; of others only the format */
 	struct hx_out out;           /* for data; everything else goes through report.h */
@@ -66,6 +67,7 @@ struct command_action {
 	const char *summary;     /* as in struct command; the same for the next two */
 	const char *usage;       /* what follows the action's name */
 	const char *description; /* NULL: the summary says it all */
+	unsigned flags;          /* enum command_flags, in addition to the command's */
 	struct command_operands operands;
 	const struct command_exit *exits;
 	command_run_fn *run;

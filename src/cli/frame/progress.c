@@ -46,23 +46,42 @@ void hx_progress_show(struct hx_progress *progress, const char *format, ...)
 	progress->next_ns = hx_clock_mono_ns() + INTERVAL_NS;
 }
 
+static void draw_bar(double share, char bar[BAR_COLUMNS + 1])
+{
+	for (int i = 0; i < BAR_COLUMNS; i++)
+		bar[i] = i + 1 <= share * BAR_COLUMNS ? '#' : '.';
+	bar[BAR_COLUMNS] = '\0';
+}
+
 void hx_progress_bar(struct hx_progress *progress, const char *what, uint64_t part, uint64_t whole)
 {
 	char bar[BAR_COLUMNS + 1];
-	uint64_t filled;
+	double share;
 
 	if (!hx_progress_is_due(progress))
 		return;
 	/* whole was counted at the beginning; there may be more by now. */
 	if (part > whole)
 		whole = part;
-	filled = whole == 0 ? 0 : (uint64_t)((double)part / (double)whole * BAR_COLUMNS);
-	for (uint64_t i = 0; i < BAR_COLUMNS; i++)
-		bar[i] = i < filled ? '#' : '.';
-	bar[BAR_COLUMNS] = '\0';
+	share = whole == 0 ? 0 : (double)part / (double)whole;
+	draw_bar(share, bar);
 	hx_progress_show(
-		progress, "[%s] %3.0f %%  %" PRIu64 " of %" PRIu64 " %s", bar,
-		whole == 0 ? 0.0 : (double)part / (double)whole * 100.0, part, whole, what);
+		progress, "[%s] %3.0f %%  %" PRIu64 " of %" PRIu64 " %s", bar, share * 100.0, part,
+		whole, what);
+}
+
+void hx_progress_rate(
+	struct hx_progress *progress, const char *what, double share, uint64_t count,
+	int64_t elapsed_ns)
+{
+	char bar[BAR_COLUMNS + 1];
+
+	if (!hx_progress_is_due(progress))
+		return;
+	draw_bar(share, bar);
+	hx_progress_show(
+		progress, "[%s] %3.0f %%  %" PRIu64 " %s, %.0f/s", bar, share * 100.0, count, what,
+		(double)count * (double)HX_NS_PER_S / (double)(elapsed_ns + 1));
 }
 
 void hx_progress_done(struct hx_progress *progress)

@@ -29,6 +29,11 @@ __attribute__((format(printf, 2, 3))) void hx_progress_show(
 /* The same with a bar: part of whole, and the unit. whole may be 0. */
 void hx_progress_bar(struct hx_progress *progress, const char *what, uint64_t part, uint64_t whole);
 
+/* The same for a share of 0 to 1, with the count so far and its rate over elapsed_ns. */
+void hx_progress_rate(
+	struct hx_progress *progress, const char *what, double share, uint64_t count,
+	int64_t elapsed_ns);
+
 /* Erase the line. */
 void hx_progress_done(struct hx_progress *progress);
 

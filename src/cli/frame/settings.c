@@ -229,7 +229,7 @@ static int read_ttl(struct hx_invocation *inv)
 	if (option != NULL)
 		return parse_ttl(command, "--ttl", option->text, &inv->settings.ttl_ms);
 	/* Ignore a variable that this command does not use. */
-	if (!(inv->command->flags & COMMAND_TTL))
+	if (!(inv->flags & COMMAND_TTL))
 		return HX_EXIT_OK;
 	for (size_t i = 0; i < HX_COUNT(names); i++) {
 		const char *value = hx_environment(names[i]);
@@ -246,7 +246,7 @@ static bool uses_server(const struct hx_invocation *inv)
 	if (is_server_url(inv->settings.store_url))
 		return true;
 	for (size_t i = 0; i < inv->options.operand_count; i++) {
-		if ((inv->command->flags & COMMAND_STORE_OPERANDS) &&
+		if ((inv->flags & COMMAND_STORE_OPERANDS) &&
 		    is_server_url(inv->options.operands[i]))
 			return true;
 	}
@@ -256,7 +256,7 @@ static bool uses_server(const struct hx_invocation *inv)
 /* Every command takes the common options; name one that has no effect. */
 static void note_unused(const struct hx_invocation *inv)
 {
-	unsigned flags = inv->command->flags;
+	unsigned flags = inv->flags;
 
 	if (!(flags & COMMAND_SCOPE) && hx_options_get(&inv->options, HX_OPTION_SCOPE) != NULL)
 		hx_report(
@@ -322,6 +322,18 @@ static bool is_missing(const char *path)
 static bool is_local(const char *url)
 {
 	return strncmp(url, "sqlite:", 7) == 0 || strncmp(url, "file:", 5) == 0;
+}
+
+bool hx_settings_is_missing(const struct hx_invocation *inv)
+{
+	char path[HX_STORE_URL_SIZE];
+	const char *url = inv->settings.store_url;
+
+	if (!is_local(url))
+		return false;
+	(void)snprintf(path, sizeof(path), "%s", strchr(url, ':') + 1);
+	path[strcspn(path, "?")] = '\0';
+	return is_missing(path);
 }
 
 /* What repairs a store that did not open, or NULL. net/ and store/server/ set os_errno. */

@@ -84,6 +84,9 @@ int hx_settings_open_url(
 	struct hx_invocation *inv, const char *url, enum hx_open mode,
 	struct hapax_store **ret_store);
 
+/* Is the settings' store a file or folder that does not exist yet? */
+bool hx_settings_is_missing(const struct hx_invocation *inv);
+
 /* After adding a record: remove a few expired ones. A store that only grows fills the disk. */
 void hx_settings_tidy(struct hapax_store *store);
 

@@ -110,6 +110,16 @@ int hx_input_all(struct hx_input *input, struct hapax_bytes *ret)
 	return code;
 }
 
+int hx_input_piece(struct hx_input *input, struct hapax_bytes *ret)
+{
+	int code;
+
+	hx_buf_clear(&input->buf);
+	code = read_more(input);
+	*ret = hx_bytes(input->buf.data, code == HX_EXIT_OK ? input->buf.size : 0);
+	return code;
+}
+
 /* Move unreturned bytes to the front. */
 static void drop_returned(struct hx_input *input)
 {

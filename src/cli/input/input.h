@@ -42,6 +42,9 @@ void hx_input_close(struct hx_input *input);
 /* Read everything; borrowed until close. HX_EXIT_NO_INPUT, or HX_EXIT_DATA if it is too large. */
 int hx_input_all(struct hx_input *input, struct hapax_bytes *ret);
 
+/* The next bytes, borrowed until the next call. At the end there are none. HX_EXIT_NO_INPUT. */
+int hx_input_piece(struct hx_input *input, struct hapax_bytes *ret);
+
 enum hx_input_line {
 	HX_INPUT_LINE,
 	HX_INPUT_LINE_TOO_LONG, /* skipped; the next call continues after it */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_store.c - hapax store: show, copy or migrate a store, or record a restored backup.
+ * cmd_store.c - hapax store: show, copy or migrate a store, import keys, or record a restored
+ * backup.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include "wire/json/json_write.h"
 #include "cli/frame/progress.h"
 #include "cli/frame/report.h"
+#include "cli/import/import.h"
 #include "cli/print/text.h"
 
 /* ------------------------------------------------------------------ info */
@@ -323,9 +325,19 @@ static const struct command_exit copy_exits[] = {
 	{0, NULL},
 };
 
+static const struct command_exit import_exits[] = {
+	{HX_EXIT_OK, "every row was imported or counted; or the dry run found no bad row"},
+	{HX_EXIT_DATA, "a row is bad; rows before it were imported"},
+	{HX_EXIT_NO_INPUT, "the file could not be read"},
+	{HX_EXIT_SIGNAL, "and above: a signal stopped the import (130: INT, 143: TERM)"},
+	{0, NULL},
+};
+
 static const struct command_exit exits[] = {
 	{HX_EXIT_OK, "done"},
-	{HX_EXIT_SIGNAL, "and above: a signal stopped a copy (130: INT, 143: TERM)"},
+	{HX_EXIT_DATA, "import: a row is bad"},
+	{HX_EXIT_NO_INPUT, "import: the file could not be read"},
+	{HX_EXIT_SIGNAL, "and above: a signal stopped a copy or import (130: INT, 143: TERM)"},
 	{0, NULL},
 };
 
@@ -353,6 +365,25 @@ static const struct command_action actions[] = {
 	 .operands = {2, 2},
 	 .exits = copy_exits,
 	 .run = run_copy},
+	{.name = "import",
+	 .summary = "take over the keys that another system has processed",
+	 .usage = "--from SOURCE [--write] [OPTION]...",
+	 .description =
+		 "Reads keys of another system from a CSV file, a PostgreSQL query or a Redis server and\n"
+		 "writes them with the time that they have left, so that none of them runs again. A row\n"
+		 "without result and event becomes a mark. Without --write nothing is written: it counts,\n"
+		 "and shows the first rows, conflicts and bad rows.\n"
+		 "\n"
+		 "A key that the store has done, claimed or parked is never changed. An import that was\n"
+		 "stopped is continued by the same command. A bad row stops it, unless --skip-bad is given.\n"
+		 "\n"
+		 "Columns: key; tenant, group (default: --scope); result; status (success, failed, or an\n"
+		 "HTTP status); expires_at, or processed_at and --ttl; event_id, event_type, event_source,\n"
+		 "event_time. In Redis, the time left is the key's own; --ttl is for keys without one.\n",
+	 .flags = COMMAND_SCOPE | COMMAND_TTL,
+	 .operands = {0, 0},
+	 .exits = import_exits,
+	 .run = hx_import_action},
 	{.name = "migrate",
 	 .summary = "create or update the tables of a PostgreSQL store",
 	 .usage = "[URL] [OPTION]...",
@@ -375,9 +406,13 @@ static const struct command_action actions[] = {
 	{.name = NULL},
 };
 
+static const struct hx_option options[] = {HX_IMPORT_OPTION_ROWS, {.name = NULL}};
+
 static const struct command_example examples[] = {
 	{"hapax store info", "what the store is, guarantees and holds"},
 	{"hapax store copy \"$HAPAX_STORE\" sqlite:copy.db", "copy all records to a new store"},
+	{"printf 'key,expires_at\\norder-17,2030-01-01T00:00:00Z\\n' | hapax store import --from -",
+	 "what an import of these rows would write"},
 	{"hapax store migrate", "create the tables in a database, or update them"},
 	{"hapax store restored", "after a backup was restored"},
 	{NULL, NULL},
@@ -385,9 +420,10 @@ static const struct command_example examples[] = {
 
 const struct command hx_cmd_store = {
 	.name = "store",
-	.summary = "show, copy or migrate a store, or record a restored backup",
+	.summary = "show, copy or migrate a store, import keys, or record a restored backup",
 	.usage = "ACTION [ARGUMENT]... [OPTION]...",
 	.flags = COMMAND_STORE | COMMAND_STORE_OPERANDS,
+	.options = options,
 	.exits = exits,
 	.examples = examples,
 	.actions = actions,

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * import_postgres.c - rows of a query, through a cursor in a read-only transaction.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "cli/frame/report.h"
+#include "cli/import/import.h"
+
+#if HX_HAVE_POSTGRES
+
+#include <libpq-fe.h>
+
+enum { BYTEA_OID = 17 }; /* pg_type.h is the server's */
+
+/* One snapshot for count and rows; times in a form that is read the same everywhere. */
+static const char begin_sql[] =
+	"BEGIN TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; "
+	"SET LOCAL datestyle = 'ISO, YMD'; SET LOCAL timezone = 'UTC'; "
+	"SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0";
+
+static const char fetch_sql[] = "FETCH FORWARD 1000 FROM hapax_import";
+
+static int fail(struct hx_import *import, PGconn *conn, const char *what, int code)
+{
+	const char *text = PQerrorMessage(conn);
+	size_t size = strcspn(text, "\n");
+
+	hx_progress_done(&import->progress);
+	hx_report(
+		import->inv->command->name, "%s: %.*s", what,
+		(int)(size > 0 ? size : strlen("connection lost")),
+		size > 0 ? text : "connection lost");
+	return code;
+}
+
+/* The columns or fields of a row; bytea as its bytes. */
+static int take_row(struct hx_import *import, const PGresult *result, int row)
+{
+	struct hapax_bytes fields[HX_IMPORT_SOURCE_COLUMNS_MAX];
+	unsigned char *owned[HX_IMPORT_SOURCE_COLUMNS_MAX] = {NULL};
+	int count = PQnfields(result);
+	int code = HX_EXIT_OK;
+
+	for (int i = 0; i < count; i++) {
+		fields[i] = hx_bytes(NULL, 0);
+		if (PQgetisnull(result, row, i))
+			continue;
+		fields[i] =
+			hx_bytes(PQgetvalue(result, row, i), (size_t)PQgetlength(result, row, i));
+		if (PQftype(result, i) != BYTEA_OID)
+			continue;
+		owned[i] = PQunescapeBytea(fields[i].data, &fields[i].size);
+		fields[i].data = owned[i];
+		if (owned[i] == NULL)
+			code = hx_report_no_memory(import->inv->command->name);
+	}
+	if (code == HX_EXIT_OK)
+		code = hx_import_take_fields(import, fields, (size_t)count);
+	for (int i = 0; i < count; i++)
+		PQfreemem(owned[i]);
+	return code;
+}
+
+static int name_columns(struct hx_import *import, const PGresult *result)
+{
+	struct hapax_bytes names[HX_IMPORT_SOURCE_COLUMNS_MAX];
+	int count = PQnfields(result);
+
+	for (int i = 0; i < count && i < HX_IMPORT_SOURCE_COLUMNS_MAX; i++)
+		names[i] = hapax_bytes_from_text(PQfname(result, i));
+	return hx_import_columns(import, names, (size_t)count);
+}
+
+/* A statement of ours around the caller's query. Owned: *ret_result, by the caller; may be NULL. */
+static int run_query(
+	struct hx_import *import, PGconn *conn, const char *before, const char *after,
+	PGresult **ret_result)
+{
+	const char *query = hx_options_text(&import->inv->options, HX_IMPORT_QUERY);
+	size_t size = strlen(query);
+	struct hapax_buf sql;
+	PGresult *result;
+	bool is_good;
+
+	while (size > 0 && strchr("; \t\r\n", query[size - 1]) != NULL)
+		size--;
+	hx_buf_init(&sql, 1024 * 1024);
+	if (hx_buf_printf(&sql, "%s%.*s%s", before, (int)size, query, after) != HAPAX_OK ||
+	    hx_buf_append_byte(&sql, '\0') != HAPAX_OK) {
+		hx_buf_done(&sql);
+		return hx_report_usage(import->inv->command->name, "--query is too long");
+	}
+	/* One statement only: a second one in the query is refused. */
+	result = PQexecParams(conn, (const char *)sql.data, 0, NULL, NULL, NULL, NULL, 0);
+	is_good = PQresultStatus(result) == PGRES_COMMAND_OK ||
+		PQresultStatus(result) == PGRES_TUPLES_OK;
+	hx_buf_done(&sql);
+	if (ret_result != NULL && is_good)
+		*ret_result = result;
+	else
+		PQclear(result);
+	return is_good ? HX_EXIT_OK : fail(import, conn, "--query failed", HX_EXIT_USAGE);
+}
+
+static int read_rows(struct hx_import *import, PGconn *conn, double total)
+{
+	uint64_t number = 0;
+	int code = HX_EXIT_OK;
+
+	for (;;) {
+		PGresult *result = PQexec(conn, fetch_sql);
+		int count = PQntuples(result);
+
+		if (PQresultStatus(result) != PGRES_TUPLES_OK)
+			code = fail(import, conn, "could not read rows", HX_EXIT_STORE);
+		else if (import->source_columns == 0)
+			code = name_columns(import, result);
+		for (int i = 0; code == HX_EXIT_OK && i < count; i++) {
+			(void)snprintf(
+				import->place, sizeof(import->place), "row %" PRIu64, ++number);
+			import->share = total > 0 ? (double)number / total : 0;
+			code = take_row(import, result, i);
+		}
+		PQclear(result);
+		if (code != HX_EXIT_OK || count == 0)
+			return code;
+	}
+}
+
+static int read_query(struct hx_import *import, PGconn *conn)
+{
+	PGresult *result = PQexec(conn, begin_sql);
+	bool has_begun = PQresultStatus(result) == PGRES_COMMAND_OK;
+	double total = 0;
+	int code;
+
+	PQclear(result);
+	result = NULL;
+	if (!has_begun)
+		return fail(import, conn, "could not begin a transaction", HX_EXIT_STORE);
+	code = run_query(
+		import, conn, "SELECT count(*)::float8 FROM (", "\n) AS hapax_rows", &result);
+	if (code == HX_EXIT_OK)
+		total = strtod(PQgetvalue(result, 0, 0), NULL);
+	PQclear(result);
+	if (code == HX_EXIT_OK)
+		code = run_query(
+			import, conn, "DECLARE hapax_import NO SCROLL CURSOR FOR ", "", NULL);
+	return code == HX_EXIT_OK ? read_rows(import, conn, total) : code;
+}
+
+int hx_import_postgres(struct hx_import *import, const char *url)
+{
+	const char *const names[] = {
+		"connect_timeout", "dbname", "fallback_application_name", "client_encoding", NULL};
+	const char *const values[] = {"15", url, "hapax import", "UTF8", NULL};
+	PGconn *conn = PQconnectdbParams(names, values, 1);
+	int code;
+
+	if (PQstatus(conn) == CONNECTION_OK)
+		code = read_query(import, conn);
+	else
+		code = fail(import, conn, "could not connect to PostgreSQL", HX_EXIT_STORE);
+	PQfinish(conn);
+	return code;
+}
+
+#else
+
+int hx_import_postgres(struct hx_import *import, const char *url)
+{
+	(void)url;
+	hx_report(import->inv->command->name, "this hapax was built without PostgreSQL");
+	return HX_EXIT_STORE;
+}
+
+#endif

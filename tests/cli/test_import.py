@@ -1,0 +1,412 @@
+"""hapax store import: what another system has processed does not run again on the day of the change (B3, B9, C1)."""
+
+import contextlib
+import csv
+import datetime
+import hashlib
+import io
+import json
+import os
+import shutil
+import struct
+import subprocess
+
+from harness import Skip, expect, expect_in, expect_match, on_screen, proof, scaled, until
+
+POSTGRES = os.environ.get("HAPAX_TEST_POSTGRES")
+NOW = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
+RESULT = '{"tradeId": "t-1", "note": "a, \\"b\\"\\n"}'
+
+
+def at(**distance):
+    return (NOW + datetime.timedelta(**distance)).isoformat()
+
+
+def table(cli, columns, *rows, name="rows.csv"):
+    text = io.StringIO()
+    csv.writer(text).writerows([columns.split(), *rows])
+    path = cli.folder / name
+    path.write_text(text.getvalue(), encoding="utf-8", newline="")
+    return str(path)
+
+
+def imported(cli, *arguments, code=0, **options):
+    return cli.run("store", "import", *arguments, "-o", "json", code=code, **options).json
+
+
+def record(cli, key, scope="default/default", code=0):
+    return cli.run("lookup", key, "--scope", scope, "-o", "json", code=code).json
+
+
+def result(cli, key, *scope):
+    return (cli.run("lookup", key, *scope, "-o", "json").json["result"] or {"body": ""})["body"]
+
+
+def left_s(answer):
+    return (datetime.datetime.fromisoformat(answer["expires_at"].replace("Z", "+00:00")) - NOW).total_seconds()
+
+
+def near(answer, seconds):
+    """Late by what the test took. The clock of a store may be milliseconds behind."""
+    assert seconds - 1 <= left_s(answer) < seconds + 60, (answer, seconds)
+
+
+def counts(answer):
+    return {name: answer[name] for name in ("rows", "marks", "results", "existing", "repeated", "expired", "conflicts", "bad")}
+
+
+def found(**numbers):
+    names = ("rows", "marks", "results", "existing", "repeated", "expired", "conflicts", "bad")
+    return {name: numbers.get(name, 0) for name in names}
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_a_dry_run_shows_everything_and_writes_nothing(cli):
+    cli.run("check", "there", "--ttl", "1h")
+    path = table(
+        cli, "key result expires_at id",
+        ["mark", "", at(hours=1), 1], ["done", RESULT, at(days=2), 2], ["there", "", at(hours=1), 3],
+        ["old", "", at(hours=-1), 4], ["bad", "", "soon", 5], ["mark", "", at(hours=1), 6], ["kept", "", "infinity", 7],
+    )
+    for option in ((), ("--dry-run",)):
+        answer = imported(cli, "--from", path, *option, code=65)
+        expect(counts(answer), found(rows=7, marks=2, results=1, existing=1, repeated=1, expired=1, bad=1))
+        expect((answer["dry_run"], answer["complete"], answer["forever"]), (True, True, 1))
+        expect([row["key"] for row in answer["first"]], ["mark", "done", "kept"])
+        expect([row["kind"] for row in answer["first"]], ["mark", "result", "mark"])
+        expect(answer["bad_rows"], [{"place": "line 6", "reason": "expires_at is not a time: 'soon'"}])
+        expect(answer["ignored_columns"], "id")
+    text = cli.run("store", "import", "--from", path, code=65)
+    expect(text.fields()["new"], "3 (2 marks, 1 results)")
+    for part in ("line 6: expires_at is not a time: 'soon'", "KEY", "default/default"):
+        expect_in(part, text.out)
+    expect_in("dry run", text.err)
+    expect(cli.run("store", "info", "-o", "json").json["keys"], 1)
+
+
+def test_a_dry_run_makes_no_store(cli):
+    answer = imported(cli, "--from", table(cli, "key expires_at", ["k", "never"]))
+    expect(counts(answer), found(rows=1, marks=1))
+    assert not cli.path.exists()
+
+
+def test_nothing_runs_again(cli):
+    path = table(
+        cli, "key tenant group result expires_at",
+        ["mark", "acme", "orders", "", at(hours=1)], ["done", "acme", "orders", RESULT, at(days=2)], ["kept", "", "", "", "never"],
+    )
+    answer = imported(cli, "--from", path, "--write", "--scope", "t/g")
+    expect(counts(answer), found(rows=3, marks=2, results=1))
+    scope = ("--scope", "acme/orders")
+    expect_in("duplicate", cli.run("check", "mark", *scope, code=1).out)
+    expect(cli.run("claim", "done", *scope, "-o", "json", code=1).json["outcome"], "replay")
+    expect(result(cli, "done", *scope), RESULT)
+    near(record(cli, "mark", "acme/orders"), 3600)
+    near(record(cli, "done", "acme/orders"), 2 * 86400)
+    expect(record(cli, "kept", "t/g")["expires_at"], None)
+    # Again: everything is there, and nothing changes.
+    expect(counts(imported(cli, "--from", path, "--write", "--scope", "t/g")), found(rows=3, existing=3))
+
+
+def test_what_the_store_has_is_never_changed(cli):
+    cli.seed("claim", "running", 600000, "worker-1")
+    cli.seed("park", "unclear", "no answer")
+    cli.seed("http", "done", 201, "created")
+    cli.seed("release", "failed", "it broke")
+    before = [record(cli, key) for key in ("done", "unclear")]
+    path = table(cli, "key result expires_at", *[[key, "other", at(hours=1)] for key in ("running", "unclear", "done", "failed", "new")])
+    for option, new in ((), 2), (("--write",), 2), (("--write",), 0):
+        answer = imported(cli, "--from", path, *option)
+        expect(counts(answer), found(rows=5, results=new, conflicts=3, existing=2 - new))
+        expect({row["key"]: row["reason"] for row in answer["conflict_rows"]}, {
+            "running": "a run is in progress", "unclear": "it is parked", "done": "the store has a different result"})
+    expect([record(cli, key) for key in ("done", "unclear")], before)
+    expect(record(cli, "running")["state"], "claimed")
+    # It did not succeed here, and has in the other system.
+    expect(record(cli, "failed")["state"], "done")
+
+
+def test_a_claim_of_a_killed_import_is_completed(cli):
+    """The attempt id comes from the row: the next import holds the same claim, and no other claim is taken over."""
+    for key in ("ours", "theirs"):
+        cli.seed("claim", key, 600000, "hapax store import")
+    parts = [struct.pack("=Q", len(part)) + part for part in (b"default", b"default", b"ours", struct.pack("=iii", 1, 0, 0), b"r", b"")]
+    name = hashlib.sha256(b"".join(parts[:3])).digest()
+    attempt = hashlib.sha256(name + b"".join(parts[3:])).digest()[:16]
+    cli.sql("UPDATE hapax_record SET attempt_id = ? WHERE key = CAST('ours' AS BLOB)", attempt)
+    path = table(cli, "key result expires_at", ["ours", "r", at(hours=1)], ["theirs", "r", at(hours=1)])
+    for option in ((), ("--write",)):
+        expect(counts(imported(cli, "--from", path, *option)), found(rows=2, results=1, conflicts=1))
+    expect((record(cli, "ours")["state"], record(cli, "theirs")["state"]), ("done", "claimed"))
+
+
+def test_bad_rows_stop_it_and_nothing_is_lost(cli):
+    rows = [["a", at(hours=1), ""], ["", at(hours=1), ""], ["b", at(hours=1), "processing"], ["c", at(hours=1), "success"]]
+    path = table(cli, "key expires_at status", *rows)
+    stopped = cli.run("store", "import", "--from", path, "--write", code=65)
+    expect_in("line 3: key is empty", stopped.err)
+    expect_in("--skip-bad", stopped.err)
+    expect(record(cli, "a")["state"], "done")
+    record(cli, "c", code=1)
+    answer = imported(cli, "--from", path, "--write", "--skip-bad")
+    expect(counts(answer), found(rows=4, marks=1, existing=1, bad=2))
+    expect([row["place"] for row in answer["bad_rows"]], ["line 3", "line 4"])
+    expect_in("'processing' does not say that the work is done", answer["bad_rows"][1]["reason"])
+
+
+def test_faults_of_a_file_have_a_place(cli):
+    for text, place in (
+        ('key,expires_at\na,never\nb"c,never\n', "line 3, column 2: a quote must begin the field"),
+        ('key,expires_at\n"a"b,never\n', "line 2, column 4: a comma or a line end"),
+        ('key,expires_at\n"a,never\n', "the closing quote is missing"),
+        ("key,expires_at\ra,never\n", "line 1, column 16: a CR must be followed by LF"),
+        ("", "is empty"),
+    ):
+        cli.run("store", "import", "--from", "-", "--write", code=65, input=text.encode()).says(place)
+    answer = imported(cli, "--from", "-", "--write", code=65, input=b"key,expires_at\na,never,1\n")
+    expect(answer["bad_rows"][0]["reason"], "it has 3 fields, and the source has 2 columns")
+    cli.run("store", "import", "--from", str(cli.folder / "none.csv"), code=66)
+
+
+def test_options_are_checked_first(cli):
+    path = table(cli, "key", ["k"])
+    for arguments, part in (
+        ((), "missing option --from"),
+        (("--from", path), "does not say when its keys expire"),
+        (("--from", path, "--ttl", "1h", "--query", "SELECT 1"), "--query is for postgres://"),
+        (("--from", path, "--name", "{key}"), "--name is for redis://"),
+        (("--from", path, "--column", "x=y"), "is not FIELD=NAME"),
+        (("--from", path, "--column", "key=y", "--ttl", "1h"), "no column 'y'"),
+        (("--from", path, "--write", "--dry-run"), "together"),
+        (("--from", "mysql://host/db"), "unknown kind of source"),
+        (("--from", "postgres://host/db"), "missing option --query"),
+        (("--from", "redis://host"), "missing option --name"),
+        (("--from", "redis://host", "--name", "{tenant}{key}"), "text between them"),
+        (("--from", "redis://host", "--name", "a:{tenant}"), "it has no {key}"),
+    ):
+        cli.run("store", "import", *arguments, code=64).says(part)
+    assert not cli.path.exists()
+
+
+def test_times_and_columns_of_other_systems(cli):
+    second = int(NOW.timestamp())
+    rows = [
+        ["iso", at(hours=1)], ["sql", f"{NOW + datetime.timedelta(hours=1):%Y-%m-%d %H:%M:%S}.5+00"],
+        ["plain", f"{NOW + datetime.timedelta(hours=1):%Y-%m-%d %H:%M:%S}"], ["seconds", second + 3600], ["ms", (second + 3600) * 1000],
+    ]
+    answer = imported(cli, "--from", table(cli, "idempotency_key until", *rows), "--write", "--column", "key=idempotency_key",
+                      "--column", "expires_at=until")
+    expect(answer["marks"], 5)
+    for key, _ in rows:
+        near(record(cli, key), 3600)
+    # processed_at and --ttl: a week of which two days are over; without a time, from now.
+    rows = [["week", at(days=-2)], ["gone", at(days=-8)], ["now", ""]]
+    answer = imported(cli, "--from", table(cli, "key processed_at", *rows), "--write", "--ttl", "7d")
+    expect(counts(answer), found(rows=3, marks=2, expired=1))
+    near(record(cli, "week"), 5 * 86400)
+    near(record(cli, "now"), 7 * 86400)
+
+
+def test_results_keep_their_kind(cli):
+    path = table(cli, "key result status expires_at", ["http", "made", "201", at(hours=1)], ["failed", "no stock", "failed", at(hours=1)])
+    imported(cli, "--from", path, "--write")
+    http, failed = record(cli, "http")["result"], record(cli, "failed")["result"]
+    expect((http["kind"], http["status"]), ("http", 201))
+    expect((failed["kind"], failed["class"]), ("bytes", "definitive"))
+
+
+def test_progress_on_a_terminal(cli):
+    path = table(cli, "key expires_at", *[[f"k-{i}", at(hours=1)] for i in range(200000)])
+    out, shown = on_screen(cli, "store", "import", "--from", path, "-o", "json", "--write")
+    expect(json.loads(out)["marks"], 200000)
+    if b"%" in shown:
+        expect_match(r"\[[#.]{30}\] +\d+ %  \d+ rows, \d+/s", shown.decode())
+
+
+def test_a_million_rows_and_a_kill(cli):
+    """E22, B9: each key once, with its time left, although the import was killed with kill -9 in the middle."""
+    count = scaled(1000000, 40000)
+    store = {"HAPAX_STORE": f"file:{cli.folder / 'ledger'}"}
+    path = cli.folder / "rows.csv"
+    ends = [NOW + datetime.timedelta(hours=1, seconds=i % 86400) for i in range(count)]
+    with proof("rows imported, with a kill -9", count):
+        with path.open("w", encoding="ascii") as file:
+            file.write("key,result,expires_at\n")
+            file.writelines(f"key-{i},{'r%d' % i if i % 2 else ''},{int(ends[i].timestamp())}\n" for i in range(count))
+        data = path.read_bytes()
+        process = cli.start("store", "import", "--from", "-", "--write", env=store, stdin=subprocess.PIPE)
+        # A pipe takes 64 KiB beyond what was read, in pieces of 256 KiB: at least one piece is written then.
+        process.stdin.write(data[: len(data) // 2])
+        process.stdin.flush()
+        process.kill()
+        process.communicate()
+        process = cli.start("store", "import", "--from", str(path), "--write", "-o", "json", env=store)
+        answer = json.loads(process.communicate(timeout=1800)[0])
+        assert answer["complete"] and answer["conflicts"] + answer["repeated"] + answer["bad"] == 0, answer
+        expect(answer["new"] + answer["existing"], count)
+        assert answer["new"] > count // 3 and answer["existing"] > 0, answer
+        print(f"# after the kill: {answer['existing']} were there, {answer['new']} new, {answer['duration_ms']} ms", flush=True)
+        process = cli.start("keys", "-o", "json", env=store)
+        seen = set()
+        for line in process.stdout:
+            row = json.loads(line)
+            number = int(row["key"][4:])
+            late = datetime.datetime.fromisoformat(row["expires_at"].replace("Z", "+00:00")) - ends[number]
+            assert datetime.timedelta(seconds=-1) <= late < datetime.timedelta(seconds=60), row
+            expect((row["state"], number in seen), ("done", False), row["key"])
+            seen.add(number)
+        process.communicate()
+        expect(len(seen), count)
+
+
+# ---------------------------------------------------------------- PostgreSQL
+
+B_TABLE = """
+CREATE TABLE processed_events (
+    id uuid PRIMARY KEY DEFAULT gen_random_uuid(), idempotency_key varchar(255) NOT NULL, event_type varchar(100) NOT NULL,
+    consumer_group varchar(100) NOT NULL, tenant_id uuid NOT NULL, event_id uuid NOT NULL, event_timestamp timestamptz NOT NULL,
+    processed_at timestamptz NOT NULL DEFAULT now(), result_status varchar(20) NOT NULL DEFAULT 'success', result_payload jsonb,
+    UNIQUE (idempotency_key, consumer_group, tenant_id));
+INSERT INTO processed_events (idempotency_key, event_type, consumer_group, tenant_id, event_id, event_timestamp, processed_at,
+                              result_payload)
+SELECT 'k-' || i, 'rfq.executed', 'billing', ('00000000-0000-0000-0000-00000000000' || i % 2)::uuid, gen_random_uuid(), now(),
+       now() - i * interval '1 hour', CASE WHEN i % 3 > 0 THEN jsonb_build_object('tradeId', i) END
+FROM generate_series(1, 200) AS i;
+"""
+B_QUERY = """SELECT idempotency_key AS key, consumer_group AS "group", tenant_id AS tenant, result_payload AS result,
+result_status AS status, processed_at, event_id, event_type, event_timestamp AS event_time FROM processed_events -- all"""
+
+
+@contextlib.contextmanager
+def database(cli, sql):
+    """A schema of its own: yields the URL, and what runs SQL there."""
+    if not POSTGRES:
+        raise Skip("no PostgreSQL: tests/postgres/with_postgres")
+    name = f"import_{os.getpid()}_{abs(hash(cli.folder))}"
+    environment = {**os.environ, "PGOPTIONS": f"-csearch_path={name}"}
+
+    def run(text):
+        done = subprocess.run(["psql", "-qAtX", "-v", "ON_ERROR_STOP=1"], input=text, text=True, env=environment, capture_output=True,
+                              check=False)
+        expect(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    run(f"CREATE SCHEMA {name};" + sql)
+    try:
+        yield f"postgres:///postgres{POSTGRES}&options=-csearch_path%3D{name}", run
+    finally:
+        run(f"DROP SCHEMA {name} CASCADE")
+
+
+def test_the_table_of_processed_events(cli):
+    """B3, B5: document B's table, with its results and what is left of seven days."""
+    with database(cli, B_TABLE) as (url, run):
+        source = ("--from", url, "--query", B_QUERY, "--ttl", "7d")
+        expect(counts(imported(cli, *source)), found(rows=200, results=167, expired=33))
+        answer = imported(cli, *source, "--write")
+        expect(counts(answer), found(rows=200, results=167, expired=33))
+        for number in (1, 2, 3, 100):
+            scope = f"00000000-0000-0000-0000-00000000000{number % 2}/billing"
+            claim = cli.run("claim", f"k-{number}", "--scope", scope, "-o", "json", code=1).json
+            expect(claim["outcome"], "replay")
+            expect(result(cli, f"k-{number}", "--scope", scope), f'{{"tradeId": {number}}}' if number % 3 else "")
+            near(record(cli, f"k-{number}", scope), (7 * 24 - number) * 3600)
+        # The rows are not changed, and a query cannot change them.
+        expect(run("SELECT count(*) FROM processed_events"), "200\n")
+        cli.run("store", "import", "--from", url, "--query", "DELETE FROM processed_events RETURNING 1 AS key", "--ttl", "1h", code=64)
+        cli.run("store", "import", "--from", url, "--query", "SELECT nothing", code=64).says("--query failed", "nothing")
+        expect(counts(imported(cli, *source, "--write")), found(rows=200, existing=167, expired=33))
+
+
+def test_the_table_of_idempotency_keys(cli):
+    """C1, C7: document C's table has the end of each key; bytes stay bytes."""
+    sql = """CREATE TABLE idempotency_keys (key text PRIMARY KEY, result bytea, expires_at timestamptz);
+             INSERT INTO idempotency_keys VALUES ('a', '\\x00ff41', now() + interval '1 day'), ('b', NULL, 'infinity'),
+             ('c', 'x', NULL);"""
+    with database(cli, sql) as (url, _):
+        source = ("--from", url, "--query", "SELECT key, result, expires_at FROM idempotency_keys ORDER BY key;\n")
+        answer = imported(cli, *source, code=65)
+        expect(answer["bad_rows"], [{"place": "row 3", "reason": "it has no expires_at, and --ttl is not given"}])
+        expect(counts(imported(cli, *source, "--write", "--ttl", "1h")), found(rows=3, marks=1, results=2))
+        expect(record(cli, "a")["result"]["body_base64"], "AP9B")
+        near(record(cli, "a"), 86400)
+        expect(record(cli, "b")["expires_at"], None)
+        near(record(cli, "c"), 3600)
+
+
+def test_a_database_that_is_not_there(cli):
+    if not POSTGRES:
+        raise Skip("no PostgreSQL: tests/postgres/with_postgres")
+    url = "postgres://app:s3cret@127.0.0.1:1/db"
+    expect("s3cret" in cli.run("store", "import", "--from", url, "--query", "SELECT 1", code=69).says("PostgreSQL").err, False)
+
+
+# ---------------------------------------------------------------- Redis
+
+
+class Redis:
+    def __init__(self, cli):
+        if shutil.which("redis-server") is None:
+            raise Skip("redis-server is not installed (tools/setup test)")
+        self.socket = str(cli.folder / "redis.sock")
+        self.url = f"redis+unix:{self.socket}"
+        self.process = subprocess.Popen(
+            ["redis-server", "--port", "0", "--unixsocket", self.socket, "--save", "", "--dir", str(cli.folder)], stdout=subprocess.DEVNULL)
+        until(lambda: self.ask("PING") == "PONG\n", "Redis answers")
+
+    def ask(self, *lines):
+        return subprocess.run(["redis-cli", "-s", self.socket], input="\n".join(lines), text=True, capture_output=True, check=False).stdout
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+
+def test_marks_and_results_of_redis(cli):
+    """B9: document B's two layouts: a mark whose value is a time, and beside it the result."""
+    with Redis(cli) as redis:
+        commands = []
+        for i in range(3000):
+            name = f"idempotent:billing:acme:k:{i}"
+            commands.append(f"SET {name} 2026-01-01T00:00:00.000Z EX {3600 + i}")
+            if i % 2:
+                commands.append(f"""SET {name}:result '{{"n":{i}}}' EX {7200 + i}""")
+        redis.ask(*commands, "SET other 1", 'SET idempotent:billing:acme:alone:result "7" EX 600', "SET idempotent:billing:acme:kept 1")
+        names = ("--name", "idempotent:{group}:{tenant}:{key}", "--result-name", "idempotent:{group}:{tenant}:{key}:result")
+        source = ("--from", redis.url, *names)
+        expected = found(rows=4502, marks=1501, results=1501, repeated=1500)
+        expect(counts(imported(cli, *source)), expected)
+        expect(counts(imported(cli, *source, "--match", "idempotent:*", "--write")), expected)
+        scope = "acme/billing"
+        expect_in("duplicate", cli.run("check", "k:0", "--scope", scope, code=1).out)
+        expect(cli.run("claim", "k:1", "--scope", scope, "-o", "json", code=1).json["outcome"], "replay")
+        expect(result(cli, "k:1", "--scope", scope), '{"n":1}')
+        expect(result(cli, "alone", "--scope", scope), "7")
+        near(record(cli, "k:100", scope), 3700)
+        near(record(cli, "k:101", scope), 7301)
+        expect(record(cli, "kept", scope)["expires_at"], None)
+        expect(imported(cli, *source, "--write")["existing"], 3002)
+
+
+def test_results_of_redis(cli):
+    """C1, C9: document C's keys, whose value is the result."""
+    with Redis(cli) as redis:
+        redis.ask("SET idempotency:a '{\"ok\":true}' EX 86400 NX", "SET idempotency:b 2 EX 50", "LPUSH idempotency:list 1",
+                  "SET idempotency: 1")
+        source = ("--from", redis.url, "--match", "idempotency:*", "--result-name", "idempotency:{key}", "--scope", "t/g")
+        answer = imported(cli, *source, code=65)
+        expect(counts(answer), found(rows=4, results=2, bad=2))
+        expect(sorted(row["place"] for row in answer["bad_rows"]), ["'idempotency:'", "'idempotency:list'"])
+        cli.run("store", "import", *source, "--write", code=65)
+        expect(counts(imported(cli, *source, "--write", "--skip-bad"))["bad"], 2)
+        expect(result(cli, "a", "--scope", "t/g"), '{"ok":true}')
+        near(record(cli, "a", "t/g"), 86400)
+
+
+def test_a_redis_that_is_not_there(cli):
+    cli.run("store", "import", "--from", "redis://127.0.0.1:1", "--name", "{key}", code=69).says("127.0.0.1")
