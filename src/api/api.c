@@ -55,6 +55,7 @@ enum hapax_status hx_api_open(
 	api->observer = (struct hx_observer){
 		.cells = options->cells,
 		.log = options->log,
+		.decisions = options->decisions,
 		.feed = options->feed,
 		.writer = options->writer,
 		.clock = api->options.clock};

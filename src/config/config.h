@@ -407,6 +407,9 @@ struct hx_config_log {
 	uint64_t rate;              /* lines per second of one kind; 0: no limit */
 	uint64_t duplicate_percent; /* duplicate_watch.h; 0: never */
 	const char *audit;          /* file for administrative changes; "": the log */
+	const char *decisions;      /* file for each decision; "": none */
+	const char
+		*decisions_secret; /* file with the key of an HMAC of keys; "": keys as they are */
 };
 
 struct hx_config_metrics {

@@ -146,6 +146,8 @@ unsigned hx_observer_wants(struct hx_observer *observer, enum hapax_decision dec
 	}
 	if (hx_feed_wants(observer->feed, observer->writer, decision))
 		wants |= HX_OBSERVER_FEED;
+	if (observer->decisions != NULL)
+		wants |= HX_OBSERVER_FILE;
 	return wants;
 }
 
@@ -200,15 +202,17 @@ void hx_decision_note(
 		log_decision(observer, decision, now_ms);
 	if (wants & HX_OBSERVER_FEED)
 		feed_decision(observer, decision, now_ms);
+	if (wants & HX_OBSERVER_FILE)
+		hx_logger_decided(observer->decisions, decision);
 }
 
 void hx_decision_tell(struct hx_observer *observer, const struct hx_decision *decision)
 {
 	hx_decision_count(observer, decision, 1);
-	if (decision->status != HAPAX_OK)
-		return;
-	if (decision->flags & HX_DECISION_UNPROTECTED)
+	if (decision->status == HAPAX_OK && decision->flags & HX_DECISION_UNPROTECTED)
 		hx_logger_received(observer->log, decision);
+	if (decision->status != HAPAX_OK || decision->flags & HX_DECISION_UNPROTECTED)
+		hx_logger_decided(observer->decisions, decision);
 	else
 		hx_decision_note(
 			observer, hx_observer_wants(observer, decision->decision), decision);
@@ -219,6 +223,7 @@ void hx_decision_note_end(
 	const struct hx_decision_end *end)
 {
 	hx_logger_ended(observer->log, decision, end);
+	hx_logger_run_ended(observer->decisions, decision, end);
 }
 
 void hx_decision_end(

@@ -10,8 +10,8 @@
  *	...
  *	hx_decision_end(&loop->observer, &decision, &end);
  *
- * The listeners are the metrics, the log (logger_line.h) and the feed of the API (feed.h). To add
- * one: a bit of enum hx_observer_part, its condition in hx_observer_wants(), its calls in
+ * The listeners are the metrics, the log (logger_line.h), the feed of the API (feed.h) and the file
+ * of decisions (log.decisions). To add one: a bit of enum hx_observer_part, its condition in hx_observer_wants(), its calls in
  * hx_decision_note() and hx_decision_note_end(). A caller never waits for a listener.
  *
  * A door with many decisions in one round counts equal ones together, and fills in a struct
@@ -40,12 +40,14 @@ struct hx_logger;
 enum hx_observer_part {
 	HX_OBSERVER_LOG = 1 << 0,
 	HX_OBSERVER_FEED = 1 << 1,
+	HX_OBSERVER_FILE = 1 << 2, /* it takes every decision */
 };
 
 /* Where a thread reports its decisions. NULL: not there. */
 struct hx_observer {
 	struct hx_cells *cells;
 	struct hx_logger *log;
+	struct hx_logger *decisions; /* the file of decisions */
 	struct hx_feed *feed;
 	size_t writer;                   /* index in feed */
 	const struct hapax_clock *clock; /* NULL: the system clock; for display */

@@ -29,7 +29,7 @@ PROGRAM = pathlib.Path(os.environ.get("HAPAX_PROGRAM", ROOT / "build/hapax")).re
 TIMEOUT_SECONDS = 60
 
 COMMANDS = ["run", "serve", "consume", "claim", "renew", "complete", "release", "park", "resolve", "check", "lookup", "explain"]
-COMMANDS += ["forget", "keys", "stats", "key", "backtest", "uuid7", "store", "gc", "fsck", "journal", "outbox", "config"]
+COMMANDS += ["forget", "keys", "stats", "key", "backtest", "uuid7", "store", "gc", "fsck", "journal", "decisions", "outbox", "config"]
 COMMANDS += ["demo-upstream", "completion", "help", "version"]
 
 # Those that go on until a signal ends them.

@@ -69,6 +69,7 @@ def run_until_term(cli, line):
 def test_every_example_runs(cli):
     for name in ("journal", "a", "b"):
         cli.seed("journal", "k", 2**52 + 1, b"", store=f"sqlite:{cli.folder / name}.db")
+    (cli.folder / "decisions.log.1").write_text('{"tenant":"acme"}\n')
     # librdkafka's threads are C11's, which TSan does not know: the first that calls back crashes there.
     is_tsan = b"__tsan_init" in PROGRAM.read_bytes()
     for command in COMMANDS:

@@ -36,6 +36,7 @@ const struct command *const hx_commands[] = {
 	&hx_cmd_gc,
 	&hx_cmd_fsck,
 	&hx_cmd_journal,
+	&hx_cmd_decisions,
 	&hx_cmd_outbox,
 #if HX_HAVE_DAEMON
 	&hx_cmd_config,

@@ -97,6 +97,7 @@ extern const struct command hx_cmd_demo_upstream;
 extern const struct command hx_cmd_config;
 extern const struct command hx_cmd_consume;
 extern const struct command hx_cmd_explain;
+extern const struct command hx_cmd_decisions;
 extern const struct command hx_cmd_forget;
 extern const struct command hx_cmd_fsck;
 extern const struct command hx_cmd_gc;

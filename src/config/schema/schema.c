@@ -215,6 +215,11 @@ static const struct hx_setting log_settings[] = {
 	 "percentage of duplicates per minute and scope that causes a warning"},
 	{"audit", AT(log, audit), TEXT("", 0, TEXT_MAX, NULL), RESTART | FILE_ONLY,
 	 "file for administrative changes; empty: the log"},
+	{"decisions", AT(log, decisions), TEXT("", 0, TEXT_MAX, NULL), RESTART | FILE_ONLY,
+	 "file for each decision and each end of a run, a line of JSON each; empty: none"},
+	{"decisions_secret", AT(log, decisions_secret), TEXT("", 0, TEXT_MAX, NULL),
+	 RESTART | FILE_ONLY,
+	 "file with a secret: decisions have the HMAC of a key instead of the key; empty: the key"},
 	{.name = NULL},
 };
 static const struct hx_section log_section = {

@@ -4,7 +4,8 @@
  *
  * Lines wait in one buffer while another is being written; then the two are swapped. Before each
  * write, the writer checks that it would not block. It writes at most PIPE_BUF bytes, which a pipe
- * accepts as a whole. So it can always be stopped, and lines of several processes do not mix.
+ * accepts as a whole. So it can always be stopped, and lines of several processes do not mix. A
+ * file of the log's own is written in large pieces.
  */
 #include "observe/logger/logger.h"
 
@@ -22,9 +23,11 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/hmac.h"
 #include "base/io.h"
 #include "base/stream.h"
 #include "base/thread.h"
+#include "observe/logger/logger_file.h"
 #include "observe/logger/logger_format.h"
 #include "observe/logger/logger_rate.h"
 
@@ -34,7 +37,9 @@ _Static_assert((int)HX_LOGGER_LINE_MAX <= (int)PIPE_BUF, "a line is written at o
 enum { PATIENCE_MS = 100 };
 
 struct hx_logger {
-	int file;
+	int file;      /* changed by the writer, under the mutex */
+	bool is_owned; /* a file of its own, not the caller's */
+	unsigned char hmac_key[HX_HMAC_KEY_SIZE];
 	const struct hapax_clock *clock;
 	_Atomic int level;
 	_Atomic int format;
@@ -53,6 +58,7 @@ struct hx_logger {
 	uint64_t queued;          /* total bytes queued */
 	uint64_t written;         /* of them: written or lost */
 	uint64_t lost_told;
+	int next_file; /* to go on with; -1: none */
 	bool is_ending;
 	_Atomic bool gives_up;
 	struct hx_thread writer;
@@ -117,14 +123,21 @@ static size_t write_piece(struct hx_logger *log, const unsigned char *data, size
 	return done;
 }
 
+/* Lines of a write that failed are lost whole, even if some of them are in the file. */
+static size_t append_piece(struct hx_logger *log, const unsigned char *data, size_t size)
+{
+	return hx_logger_file_append(log->file, data, size) == 0 ? size : 0;
+}
+
 static void write_all(struct hx_logger *log)
 {
 	const unsigned char *data = log->writing.data;
 	size_t size = log->writing.size;
 
 	while (size > 0) {
-		size_t piece = next_piece(data, size);
-		size_t done = write_piece(log, data, piece);
+		size_t piece = log->is_owned ? size : next_piece(data, size);
+		size_t done = log->is_owned ? append_piece(log, data, piece)
+					    : write_piece(log, data, piece);
 
 		if (done < piece)
 			atomic_fetch_add_explicit(
@@ -140,6 +153,16 @@ static void write_all(struct hx_logger *log)
 	hx_buf_clear(&log->writing);
 }
 
+/* Locks: the mutex is held. */
+static void take_next_file(struct hx_logger *log)
+{
+	if (log->next_file < 0)
+		return;
+	hx_logger_file_close(log->file);
+	log->file = log->next_file;
+	log->next_file = -1;
+}
+
 static void writer_run(void *arg)
 {
 	struct hx_logger *log = arg;
@@ -149,8 +172,11 @@ static void writer_run(void *arg)
 		struct hapax_buf lines;
 
 		hx_mutex_lock(&log->mutex);
-		while (log->waiting.size == 0 && !log->is_ending)
+		take_next_file(log);
+		while (log->waiting.size == 0 && !log->is_ending) {
 			hx_cond_wait(&log->work, &log->mutex);
+			take_next_file(log);
+		}
 		is_last = log->is_ending && log->waiting.size == 0;
 		lines = log->waiting;
 		log->waiting = log->writing;
@@ -173,6 +199,10 @@ void hx_logger_configure(struct hx_logger *log, const struct hx_logger_options *
 
 static void log_free(struct hx_logger *log)
 {
+	if (log->next_file >= 0)
+		hx_logger_file_close(log->next_file);
+	if (log->is_owned)
+		hx_logger_file_close(log->file);
 	hx_cond_done(&log->progress);
 	hx_cond_done(&log->work);
 	hx_mutex_done(&log->mutex);
@@ -181,29 +211,79 @@ static void log_free(struct hx_logger *log)
 	hx_free(log);
 }
 
-enum hapax_status hx_logger_new(
-	int file, const struct hx_logger_options *options, struct hx_logger **ret_log,
-	struct hapax_error *err)
+static enum hapax_status logger_new(
+	int file, bool is_owned, const struct hx_logger_options *options,
+	struct hx_logger **ret_log, struct hapax_error *err)
 {
 	struct hx_logger *log = hx_alloc_zero(1, sizeof(*log));
+	size_t waiting_max = is_owned ? HX_LOGGER_FILE_WAITING_MAX : HX_LOGGER_WAITING_MAX;
 	enum hapax_status status;
 
 	if (log == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory for a log");
 	log->file = file;
+	log->next_file = -1;
+	log->is_owned = is_owned;
 	log->clock = options->clock == NULL ? hapax_clock_system() : options->clock;
+	hx_hmac_key(options->hmac_key, log->hmac_key);
 	hx_logger_configure(log, options);
 	hx_mutex_init(&log->mutex);
 	hx_cond_init(&log->work);
 	hx_cond_init(&log->progress);
-	hx_buf_init(&log->waiting, HX_LOGGER_WAITING_MAX);
-	hx_buf_init(&log->writing, HX_LOGGER_WAITING_MAX);
+	hx_buf_init(&log->waiting, waiting_max);
+	hx_buf_init(&log->writing, waiting_max);
 	status = hx_thread_start(&log->writer, writer_run, log, "hapax-log", err);
 	if (status != HAPAX_OK) {
+		log->is_owned = false; /* the caller closes it */
 		log_free(log);
 		return status;
 	}
 	*ret_log = log;
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_logger_new(
+	int file, const struct hx_logger_options *options, struct hx_logger **ret_log,
+	struct hapax_error *err)
+{
+	return logger_new(file, false, options, ret_log, err);
+}
+
+enum hapax_status hx_logger_open(
+	const char *path, const struct hx_logger_options *options, struct hx_logger **ret_log,
+	struct hapax_error *err)
+{
+	int file;
+	enum hapax_status status = hx_logger_file_open(path, &file, err);
+
+	if (status != HAPAX_OK)
+		return status;
+	status = logger_new(file, true, options, ret_log, err);
+	if (status != HAPAX_OK)
+		hx_logger_file_close(file);
+	return status;
+}
+
+enum hapax_status hx_logger_reopen(struct hx_logger *log, const char *path, struct hapax_error *err)
+{
+	int file;
+	bool is_same;
+	enum hapax_status status;
+
+	hx_mutex_lock(&log->mutex);
+	is_same = hx_logger_file_is_at(log->next_file >= 0 ? log->next_file : log->file, path);
+	hx_mutex_unlock(&log->mutex);
+	if (is_same)
+		return HAPAX_OK;
+	status = hx_logger_file_open(path, &file, err);
+	if (status != HAPAX_OK)
+		return status;
+	hx_mutex_lock(&log->mutex);
+	if (log->next_file >= 0)
+		hx_logger_file_close(log->next_file);
+	log->next_file = file;
+	hx_cond_signal(&log->work);
+	hx_mutex_unlock(&log->mutex);
 	return HAPAX_OK;
 }
 
@@ -268,6 +348,7 @@ static void make_line(
 		.format = (enum hx_logger_format)atomic_load_explicit(
 			&log->format, memory_order_relaxed),
 		.keys = (enum hx_logger_keys)atomic_load_explicit(&log->keys, memory_order_relaxed),
+		.hmac_key = log->hmac_key,
 		.has_priority = atomic_load_explicit(&log->has_priority, memory_order_relaxed),
 		.level = level,
 		.wall_ms = log->clock->wall_ms(log->clock->context),
@@ -328,7 +409,7 @@ void hx_logger_tick(struct hx_logger *log)
 	hx_mutex_lock(&log->mutex);
 	told = log->lost_told;
 	/* Only if there is room for it: otherwise it would be lost as well. */
-	if (log->waiting.size < HX_LOGGER_WAITING_MAX / 2)
+	if (log->waiting.size < log->waiting.size_max / 2)
 		log->lost_told = lost;
 	else
 		lost = told;

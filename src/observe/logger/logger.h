@@ -46,6 +46,7 @@ enum hx_logger_keys {
 	HX_LOGGER_KEYS_FULL,
 	HX_LOGGER_KEYS_HASH, /* "sha256:" and 16 digits: equal keys can still be found */
 	HX_LOGGER_KEYS_NONE,
+	HX_LOGGER_KEYS_HMAC, /* "hmac:" and 32 digits: only who has the key can look for one */
 };
 
 enum {
@@ -57,6 +58,9 @@ enum {
 
 	/* For waiting lines: minutes of a busy log, at little cost. */
 	HX_LOGGER_WAITING_MAX = 1024 * 1024,
+
+	/* The same for a file of its own: of each decision, for about a second. */
+	HX_LOGGER_FILE_WAITING_MAX = 32 * 1024 * 1024,
 };
 
 /* Zero means the default in every field. */
@@ -66,6 +70,7 @@ struct hx_logger_options {
 	enum hx_logger_keys keys;
 	uint64_t rate;     /* lines per second for each msg, and as many at once; 0: no limit */
 	bool has_priority; /* begin lines with "<6>", for the journal of systemd */
+	struct hapax_bytes hmac_key;     /* for HX_LOGGER_KEYS_HMAC; copied at the start */
 	const struct hapax_clock *clock; /* NULL: the system clock */
 };
 
@@ -131,10 +136,22 @@ enum hapax_status hx_logger_new(
 	int file, const struct hx_logger_options *options, struct hx_logger **ret_log,
 	struct hapax_error *err);
 
+/* The same for a file at path, which the log opens, locks, appends to and closes. */
+enum hapax_status hx_logger_open(
+	const char *path, const struct hx_logger_options *options, struct hx_logger **ret_log,
+	struct hapax_error *err);
+
+/*
+ * Of such a log: go on with the file that is at path now, unless it is the same one. Lines that
+ * wait may go into either. On failure it goes on with the old one.
+ */
+enum hapax_status hx_logger_reopen(
+	struct hx_logger *log, const char *path, struct hapax_error *err);
+
 /* Write waiting lines, for at most wait_ms, then end. NULL is allowed. */
 void hx_logger_close(struct hx_logger *log, int64_t wait_ms);
 
-/* Takes effect now; waiting lines do not change. The clock stays. */
+/* Takes effect now; waiting lines do not change. The clock and the HMAC's key stay. */
 void hx_logger_configure(struct hx_logger *log, const struct hx_logger_options *options);
 
 /* Would a line of this level be written? For fields that are costly to make. */

@@ -13,6 +13,8 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/hex.h"
+#include "base/hmac.h"
 #include "base/utf8.h"
 #include "observe/trace.h"
 #include "wire/json/json_write.h"
@@ -109,18 +111,34 @@ static void put_bytes(struct text *text, const char *name, struct hapax_bytes va
 	put_field(text, name, hx_bytes(cut, size + strlen(mark)), true);
 }
 
+static void put_hmac(
+	struct text *text, const char *name, struct hapax_bytes key, const unsigned char *hmac_key)
+{
+	enum { DIGITS = 32 };
+	static const char prefix[] = "hmac:";
+	unsigned char digest[HX_SHA256_SIZE];
+	char value[sizeof(prefix) + DIGITS];
+
+	hx_hmac_sha256(hx_bytes(hmac_key, HX_HMAC_KEY_SIZE), &key, 1, digest);
+	memcpy(value, prefix, sizeof(prefix));
+	hx_hex_encode(digest, DIGITS / 2, value + strlen(prefix));
+	put_field(text, name, hx_bytes(value, strlen(prefix) + DIGITS), true);
+}
+
 static void put_key(
-	struct text *text, const char *name, struct hapax_bytes key, enum hx_logger_keys keys)
+	struct text *text, const char *name, struct hapax_bytes key,
+	const struct hx_logger_line *line)
 {
 	char hash[HX_TRACE_KEY_HASH_SIZE];
 
-	switch (keys) {
+	switch (line->keys) {
 	case HX_LOGGER_KEYS_FULL: put_bytes(text, name, key); break;
 	case HX_LOGGER_KEYS_NONE: break;
 	case HX_LOGGER_KEYS_HASH:
 		hx_trace_hash_key(key, hash);
 		put_text(text, name, hash);
 		break;
+	case HX_LOGGER_KEYS_HMAC: put_hmac(text, name, key, line->hmac_key); break;
 	}
 }
 
@@ -139,13 +157,14 @@ static void put_share(struct text *text, const char *name, double value)
 	put_field(text, name, hx_bytes(number.data, number.size), false);
 }
 
-static void put(struct text *text, const struct hx_logger_field *field, enum hx_logger_keys keys)
+static void put(
+	struct text *text, const struct hx_logger_field *field, const struct hx_logger_line *line)
 {
 	char value[HX_DURATION_TEXT_SIZE];
 
 	switch (field->kind) {
 	case HX_LOGGER_FIELD_BYTES: put_bytes(text, field->name, field->bytes); break;
-	case HX_LOGGER_FIELD_KEY: put_key(text, field->name, field->bytes, keys); break;
+	case HX_LOGGER_FIELD_KEY: put_key(text, field->name, field->bytes, line); break;
 	case HX_LOGGER_FIELD_UNSIGNED:
 		put_unsigned(text, field->name, (uint64_t)field->number);
 		break;
@@ -186,7 +205,7 @@ size_t hx_logger_line_format(const struct hx_logger_line *line, char out[HX_LOGG
 	put_text(&text, "msg", line->msg);
 	for (size_t i = 0; i < line->field_count; i++) {
 		if (line->fields[i].name != NULL)
-			put(&text, &line->fields[i], line->keys);
+			put(&text, &line->fields[i], line);
 	}
 	text.buf.capacity = text.buf.size_max = HX_LOGGER_LINE_MAX;
 	if (text.is_cut)

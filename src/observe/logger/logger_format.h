@@ -12,6 +12,7 @@
 struct hx_logger_line {
 	enum hx_logger_format format;
 	enum hx_logger_keys keys;
+	const unsigned char *hmac_key; /* HX_HMAC_KEY_SIZE bytes */
 	bool has_priority;
 	enum hx_logger_level level;
 	int64_t wall_ms;

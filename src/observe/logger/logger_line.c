@@ -142,11 +142,12 @@ void hx_logger_received(struct hx_logger *log, const struct hx_decision *decisio
 			log, HX_LOGGER_DEBUG, "job received", decision, fields, HX_COUNT(fields));
 }
 
-void hx_logger_ended(
-	struct hx_logger *log, const struct hx_decision *decision,
-	const struct hx_decision_end *end)
+static void log_end(
+	struct hx_logger *log, enum hx_logger_level level, const char *msg,
+	const struct hx_decision *decision, const struct hx_decision_end *end)
 {
 	bool is_done = end->status == HAPAX_OK && end->outcome == HAPAX_RUN_OK;
+	bool has_scope = level == HX_LOGGER_INFO;
 	const struct hx_logger_field fields[] = {
 		HX_LOGGER_TEXT(
 			"outcome",
@@ -159,12 +160,65 @@ void hx_logger_ended(
 		HX_LOGGER_BYTES(is_done ? NULL : unless_empty("error", end->why), end->why),
 		HX_LOGGER_TEXT(
 			end->status == HAPAX_OK ? NULL : "status", hapax_status_name(end->status)),
+		HX_LOGGER_BYTES(has_scope ? "tenant" : NULL, decision->tenant),
+		HX_LOGGER_BYTES(has_scope ? "group" : NULL, decision->group),
 	};
 
-	if (hx_logger_takes(log, HX_LOGGER_DEBUG))
+	if (hx_logger_takes(log, level))
+		(void)log_with(log, level, msg, decision, fields, HX_COUNT(fields));
+}
+
+void hx_logger_ended(
+	struct hx_logger *log, const struct hx_decision *decision,
+	const struct hx_decision_end *end)
+{
+	bool is_done = end->status == HAPAX_OK && end->outcome == HAPAX_RUN_OK;
+
+	log_end(log, HX_LOGGER_DEBUG, is_done ? "job succeeded" : "job failed", decision, end);
+}
+
+void hx_logger_run_ended(
+	struct hx_logger *file, const struct hx_decision *decision,
+	const struct hx_decision_end *end)
+{
+	log_end(file, HX_LOGGER_INFO, "run ended", decision, end);
+}
+
+static const char *decision_word(const struct hx_decision *decision)
+{
+	if (decision->flags & HX_DECISION_UNPROTECTED)
+		return "unprotected";
+	return decision->status == HAPAX_OK ? hapax_decision_name(decision->decision) : "none";
+}
+
+void hx_logger_decided(struct hx_logger *file, const struct hx_decision *decision)
+{
+	const struct hapax_cause *original = &decision->original;
+	bool is_acquired = decision->decision == HAPAX_DECISION_ACQUIRED;
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_BYTES("tenant", decision->tenant),
+		HX_LOGGER_BYTES("group", decision->group),
+		HX_LOGGER_TEXT("decision", decision_word(decision)),
+		HX_LOGGER_TEXT(
+			decision->status == HAPAX_OK ? NULL : "status",
+			hapax_status_name(decision->status)),
+		HX_LOGGER_UNSIGNED(decision->attempt == 0 ? NULL : "attempt", decision->attempt),
+		HX_LOGGER_UNSIGNED(
+			decision->token == 0  ? NULL
+				: is_acquired ? "token"
+					      : "original_token",
+			decision->token),
+		HX_LOGGER_BYTES(unless_empty("original_job_id", original->id), original->id),
+		HX_LOGGER_TIME(
+			decision->first_seen_ms == 0 ? NULL : "first_seen",
+			decision->first_seen_ms),
+		HX_LOGGER_BYTES(unless_empty("trace_id", decision->trace_id), decision->trace_id),
+		HX_LOGGER_BYTES(unless_empty("span_id", decision->span_id), decision->span_id),
+	};
+
+	if (file != NULL)
 		(void)log_with(
-			log, HX_LOGGER_DEBUG, is_done ? "job succeeded" : "job failed", decision,
-			fields, HX_COUNT(fields));
+			file, HX_LOGGER_INFO, "decision", decision, fields, HX_COUNT(fields));
 }
 
 void hx_logger_duplicate_rate(

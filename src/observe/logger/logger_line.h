@@ -37,6 +37,15 @@ void hx_logger_ended(
 	struct hx_logger *log, const struct hx_decision *decision,
 	const struct hx_decision_end *end);
 
+/*
+ * The lines of log.decisions (E20), info: "decision" for each of them, "run ended" for each run.
+ * tenant and group stand by themselves: 'hapax decisions erase' looks for the tenant.
+ */
+void hx_logger_decided(struct hx_logger *file, const struct hx_decision *decision);
+void hx_logger_run_ended(
+	struct hx_logger *file, const struct hx_decision *decision,
+	const struct hx_decision_end *end);
+
 /* "high duplicate rate detected" (E12), warn: queue, hit_rate and threshold (%), suggestion. */
 void hx_logger_duplicate_rate(
 	struct hx_logger *log, struct hapax_bytes tenant, struct hapax_bytes group, double hit_rate,

@@ -61,6 +61,7 @@ enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *
 		.reactor = &serve->reactor,
 		.budget = &serve->memory.listeners,
 		.log = serve->log,
+		.decisions = serve->decisions.log,
 		.cells = serve->cells,
 		.feed = serve->feed,
 		.writer = serve->loop_count,

@@ -23,6 +23,7 @@
 #include "resp/resp_service.h"
 #include "serve/task/background.h"
 #include "serve/task/consumers.h"
+#include "serve/daemon/decision_file.h"
 #include "serve/daemon/descriptors.h"
 #include "serve/trace/exporter.h"
 #include "serve/http/large.h"
@@ -61,6 +62,7 @@ struct hx_serve {
 	struct hx_store_view view;
 	struct hapax_processor *processor;
 	struct hx_logger *log;
+	struct hx_decision_file decisions; /* log.decisions */
 	struct hx_metrics *metrics;
 	struct hx_cells *cells; /* of the control loop */
 	struct hx_resolver resolver;

@@ -103,7 +103,11 @@ enum hapax_status hx_loop_init(
 	loop->index = index;
 	loop->cells = hx_metrics_cells(serve->metrics, index);
 	loop->observer = (struct hx_observer){
-		.cells = loop->cells, .log = serve->log, .feed = serve->feed, .writer = index};
+		.cells = loop->cells,
+		.log = serve->log,
+		.decisions = serve->decisions.log,
+		.feed = serve->feed,
+		.writer = index};
 	loop->read_task = (struct hx_task){.fn = hx_delivery_read_all, .context = loop};
 	loop->begin_task = (struct hx_task){.fn = hx_delivery_begin_all, .context = loop};
 	loop->finish_task = (struct hx_task){.fn = hx_delivery_finish_all, .context = loop};

@@ -133,6 +133,7 @@ static void on_chore_timer(struct hx_timer *timer)
 	struct hx_serve *serve = timer->context;
 
 	hx_logger_tick(serve->log);
+	hx_decision_file_tick(&serve->decisions, serve->log);
 	hx_store_stack_watch(&serve->stack);
 	for (size_t i = 0; i < serve->loop_count; i++)
 		hx_loop_beat(&serve->loops[i]);
@@ -311,6 +312,7 @@ static void reload_by_signal(struct hx_serve *serve)
 	enum hapax_status status;
 
 	hx_service_reloading(&serve->service);
+	hx_decision_file_rotate(&serve->decisions, serve->log);
 	status = hx_serve_reload(serve, &err);
 	hx_api_audit(
 		serve->api, "HUP", "reload",
@@ -564,6 +566,8 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 
 	if (status == HAPAX_OK)
 		status = hx_logger_new(2, &options, &serve->log, err);
+	if (status == HAPAX_OK)
+		status = hx_decision_file_open(&serve->decisions, serve->config, err);
 	if (status == HAPAX_OK) {
 		hx_memory_plan(&serve->memory, serve->config);
 		find_descriptors(serve);
@@ -655,6 +659,9 @@ static void leave_all(struct hx_serve *serve)
 	if (serve->log == NULL)
 		return;
 	hx_logger_tick(serve->log);
+	if (serve->decisions.log != NULL)
+		(void)hx_logger_flush(
+			serve->decisions.log, hx_clock_mono_ns() + LOG_WAIT_MS * HX_NS_PER_MS);
 	(void)hx_logger_flush(serve->log, hx_clock_mono_ns() + LOG_WAIT_MS * HX_NS_PER_MS);
 }
 
@@ -736,6 +743,7 @@ enum hx_serve_end hx_serve_run(
 		leave_all(serve);
 	} else {
 		close_all(serve);
+		hx_decision_file_close(&serve->decisions, LOG_WAIT_MS);
 		hx_logger_close(serve->log, LOG_WAIT_MS);
 	}
 	if (atomic_load(&serve->is_latched) != 0)

@@ -77,7 +77,8 @@ static void add_trace(
 	const struct hx_delivery *delivery, enum hx_logger_level level,
 	struct hx_tracing_text *text, struct hx_decision *decision)
 {
-	if (!hx_logger_takes(delivery->loop->serve->log, level))
+	if (!hx_logger_takes(delivery->loop->serve->log, level) &&
+	    delivery->loop->observer.decisions == NULL)
 		return;
 	hx_tracing_text(delivery, text);
 	decision->trace_id = hx_bytes(text->trace_id, text->trace_id_size);

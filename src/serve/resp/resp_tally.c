@@ -69,7 +69,8 @@ static void tell_decision(
 	unsigned wants;
 
 	if (op->status != HAPAX_OK && op->status != HAPAX_ERR_FENCED) {
-		hx_metrics_check_errors(observer->cells, HX_DOOR_RESP, op->status, 1);
+		hx_decision_read_op(op, HX_DOOR_RESP, decision, &details);
+		hx_decision_tell(observer, &details);
 		return;
 	}
 	/* The texts belong to a user, or to the default: one pointer for each. */

@@ -555,6 +555,7 @@ enum hapax_status hx_consumers_start(
 	consumers->observer = (struct hx_observer){
 		.cells = hx_metrics_cells(serve->metrics, serve->loop_count + 1),
 		.log = serve->log,
+		.decisions = serve->decisions.log,
 		.feed = serve->feed,
 		.writer = serve->loop_count + 1};
 	consumers->ended = ended;
