@@ -319,9 +319,9 @@ def the_view_shows_the_tenant_of_the_session():
         expect(psql(tenants.format("SET hapax.tenant = '*';")), "")
         # A function of the caller sees no row that the caller does not.
         said = psql("SET ROLE reader; SET hapax.tenant = 'evil'; SET client_min_messages = 'error'; "
-                    "CREATE FUNCTION pg_temp.leak(text) RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS "
+                    "CREATE FUNCTION pg_temp.leak(bytea) RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS "
                     "$$ BEGIN IF $1 <> 'evil' THEN RAISE 'leaked %', $1; END IF; RETURN true; END $$; "
-                    "SELECT count(*) FROM hapax_processed_events WHERE pg_temp.leak(tenant_id)")
+                    "SELECT count(*) FROM hapax_processed_events WHERE pg_temp.leak(tenant_bytes)")
         expect(said, "1")
     psql("ALTER VIEW hapax_processed_events SET (security_invoker = true)")
     expect(psql("SELECT count(DISTINCT tenant_id) > 1 FROM hapax_processed_events"), "t")

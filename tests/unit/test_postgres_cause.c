@@ -60,6 +60,16 @@ static void must_look(struct hapax_store *store, const char *key, const char *id
 	must_return(store, &op, HAPAX_OUTCOME_FOUND, id);
 }
 
+/* A store whose tokens have caught up with the clock: only then is a new key claimed the short way. */
+static struct hapax_store *join(PGconn *conn)
+{
+	struct hapax_store *store = trade_case_join(conn, 1000);
+	uint64_t token;
+
+	assert_int_equal(trade_case_claim(store, "other", &token), HAPAX_OUTCOME_ACQUIRED);
+	return store;
+}
+
 static void savepoint(struct hapax_store *store, enum hapax_savepoint savepoint)
 {
 	assert_int_equal(hx_store_savepoint(store, savepoint, NULL), HAPAX_OK);
@@ -68,8 +78,7 @@ static void savepoint(struct hapax_store *store, enum hapax_savepoint savepoint)
 /* A run in a savepoint has statements of its own: hapax_tx_take(), _claim() and _finish(). */
 static void a_joined_run_keeps_its_event(void **state)
 {
-	PGconn *conn = *state;
-	struct hapax_store *store = trade_case_join(conn, 1000);
+	struct hapax_store *store = join(*state);
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 	struct hapax_op op = trade_case_claim_of("order", attempt_id);
 	struct hapax_op release = {.type = HAPAX_OP_RELEASE, .key = op.key};
@@ -102,7 +111,7 @@ static void a_joined_run_keeps_its_event(void **state)
 /* A record whose event does not fit the caller's buffer: nothing was done. */
 static void too_little_room_claims_nothing(void **state)
 {
-	struct hapax_store *store = trade_case_join(*state, 1000);
+	struct hapax_store *store = join(*state);
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 	struct hapax_record record = {0};
 	struct hapax_buf *buf = hapax_buf_new(64);
