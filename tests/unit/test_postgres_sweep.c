@@ -15,6 +15,7 @@
 #include <hapax/postgres.h>
 
 #include "support/postgres_case.h"
+#include "support/store_case.h"
 
 enum { EXPIRED = 450, BATCH = 100 };
 
@@ -105,11 +106,54 @@ static void housekeeping_sweeps_by_itself(void **state)
 	PQfinish(conn);
 }
 
+/* A claim from another store with times at the ends of their range: kept, judged and swept. */
+static void any_times_are_swept(void **state)
+{
+	static const struct {
+		int64_t lease_ends_ms, ttl_ms;
+		bool is_held, lapses;
+	} claims[] = {
+		{INT64_MIN, HAPAX_TTL_FOREVER, false, false}, {INT64_MIN, 60000, false, true},
+		{INT64_MIN, INT64_MAX - 1, false, true},      {-1, 60000, false, true},
+		{INT64_MAX, HAPAX_TTL_FOREVER, true, false},  {INT64_MAX, 60000, true, false},
+	};
+	struct store_case c;
+
+	(void)state;
+	store_case_begin(&c, "postgres:");
+	for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
+		struct hapax_record record = {
+			.state = HAPAX_STATE_CLAIMED,
+			.attempt = 1,
+			.token = 5,
+			.first_seen_ms = CASE_EPOCH_MS,
+			.changed_ms = CASE_EPOCH_MS,
+			.lease_ends_ms = claims[i].lease_ends_ms,
+			.expires_ms = HAPAX_TIME_NEVER,
+			.ttl_ms = claims[i].ttl_ms,
+			.attempt_id = {9},
+		};
+		struct hapax_op load = {
+			.type = HAPAX_OP_LOAD, .key = hapax_bytes_from_text("k"), .load = &record};
+
+		assert_int_equal(hapax_store_run(c.store, &load, 1, NULL), HAPAX_OK);
+		assert_int_equal(case_state(&c, "k"), HAPAX_STATE_CLAIMED);
+		assert_int_equal(c.record.lease_ends_ms, record.lease_ends_ms);
+		assert_int_equal(
+			case_claim(&c, "k", NULL),
+			claims[i].is_held ? HAPAX_OUTCOME_IN_PROGRESS : HAPAX_OUTCOME_ACQUIRED);
+		assert_int_equal(hapax_store_run(c.store, &load, 1, NULL), HAPAX_OK);
+		assert_int_equal(case_sweep(&c).lapsed, claims[i].lapses);
+	}
+	store_case_done(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sweeps_take_turns),
 		cmocka_unit_test(housekeeping_sweeps_by_itself),
+		cmocka_unit_test(any_times_are_swept),
 	};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -85,7 +85,7 @@ BEGIN
 	a.attempt := r.attempt;
 	a.first_seen := r.first_seen;
 	a.expires := r.expires;
-	a.lease_left := CASE WHEN r.state = 1 THEN greatest(r.lease_ends - p_now, 0) ELSE 0 END;
+	a.lease_left := CASE WHEN r.state = 1 AND r.lease_ends > p_now THEN r.lease_ends - p_now ELSE 0 END;
 END
 $$;
 
@@ -337,6 +337,7 @@ DECLARE
 	v_error bytea;
 	v_enters smallint;
 	v_room bigint;
+	v_due numeric;
 BEGIN
 	IF o.type = 3 AND o.flags & 1 = 0 AND coalesce(length(o.headers), 0) + coalesce(length(o.body), 0) <= 512 THEN
 		a := @@hapax_end(o, p_now);
@@ -479,7 +480,10 @@ BEGIN
 			nxt.lease_ends := o.lease;
 			nxt.expires := o.expires;
 			nxt.ttl := o.ttl;
-			nxt.bucket := CASE WHEN o.state = 1 THEN (o.lease + o.ttl) / 300000 ELSE o.expires / 300000 END;
+			-- The times of a loaded record may be any numbers.
+			v_due := CASE WHEN o.state = 1 THEN o.lease::numeric + o.ttl ELSE o.expires END;
+			nxt.bucket := CASE WHEN v_due IS NOT NULL
+				THEN least(greatest(div(v_due, 300000), -2147483648), 2147483647) END;
 			nxt.fingerprint := o.print;
 			nxt.attempt_id := o.attempt_id;
 			nxt.owner := o.owner;

@@ -58,7 +58,7 @@ BEGIN
 	END IF;
 	looked := 0;
 	FOR r IN SELECT * FROM @@hapax_record d WHERE d.bucket <= v_now / 300000
-		AND CASE WHEN d.state = 1 THEN d.lease_ends + d.ttl <= v_now ELSE d.expires <= v_now END
+		AND CASE WHEN d.state = 1 THEN d.lease_ends <= v_now - d.ttl ELSE d.expires <= v_now END
 		ORDER BY d.bucket LIMIT p_limit FOR UPDATE SKIP LOCKED LOOP
 		looked := looked + 1;
 		IF r.state <> 1 THEN
@@ -77,7 +77,7 @@ BEGIN
 		ELSE
 			nxt.state := 3;
 			nxt.attempt_id := NULL;
-			nxt.expires := v_now + r.ttl;
+			nxt.expires := CASE WHEN r.ttl < 9223372036854775807 - v_now THEN v_now + r.ttl END;
 			nxt.bucket := nxt.expires / 300000;
 		END IF;
 		PERFORM @@hapax_put(r, nxt);
