@@ -144,7 +144,7 @@ HAPAX_API const char *hapax_store_url(const struct hapax_store *store);
 /*
  * Call the API of the daemon behind a store of http://, https:// or http+unix:. path follows
  * /api/v1. OK: the daemon answered 200 with this reply. UNSUPPORTED: the store has no daemon, or the
- * daemon refuses the call. Blocks.
+ * daemon refuses the call. Blocks, for at most a minute.
  */
 HAPAX_API enum hapax_status hapax_store_call(
 	struct hapax_store *store, const char *method, const char *path, struct hapax_bytes body,

@@ -66,12 +66,15 @@ enum hapax_status hx_api_open(
 	hx_random_bytes(api->cursor_key, sizeof(api->cursor_key));
 	hx_api_worker_init(&api->worker, options->reactor);
 	hx_api_worker_init(&api->outbox_worker, options->reactor);
+	hx_api_worker_init(&api->broker_worker, options->reactor);
 	status = hx_api_events_init(api, err);
 	if (status != HAPAX_OK) {
 		hx_api_worker_stop(&api->worker);
 		hx_api_worker_stop(&api->outbox_worker);
+		hx_api_worker_stop(&api->broker_worker);
 		(void)hx_worker_join(&api->worker.base, INT64_MAX);
 		(void)hx_worker_join(&api->outbox_worker.base, INT64_MAX);
+		(void)hx_worker_join(&api->broker_worker.base, INT64_MAX);
 		hx_free(api->audit_path);
 		hx_free(api);
 		return status;
@@ -82,7 +85,8 @@ enum hapax_status hx_api_open(
 
 static bool is_busy(const struct hx_api *api)
 {
-	return api->submitted > 0 || api->worker.waiting > 0 || api->outbox_worker.waiting > 0;
+	return api->submitted > 0 || api->worker.waiting > 0 || api->outbox_worker.waiting > 0 ||
+		api->broker_worker.waiting > 0;
 }
 
 bool hx_api_close(struct hx_api *api, int64_t deadline_ns)
@@ -91,14 +95,17 @@ bool hx_api_close(struct hx_api *api, int64_t deadline_ns)
 		return true;
 	hx_api_events_stop(api);
 	cut_streams(api);
-	/* A job of the outbox worker may add an audit entry through the other one. */
+	/* Jobs of these workers may add an audit entry through the other one. */
 	hx_api_worker_stop(&api->outbox_worker);
-	while (api->outbox_worker.waiting > 0 && hx_clock_mono_ns() < deadline_ns)
+	hx_api_worker_stop(&api->broker_worker);
+	while (api->outbox_worker.waiting + api->broker_worker.waiting > 0 &&
+	       hx_clock_mono_ns() < deadline_ns)
 		hx_reactor_turn(api->options.reactor, TURN_MS * HX_NS_PER_MS);
 	hx_api_worker_stop(&api->worker);
 	while (is_busy(api) && hx_clock_mono_ns() < deadline_ns)
 		hx_reactor_turn(api->options.reactor, TURN_MS * HX_NS_PER_MS);
 	if (is_busy(api) || !hx_worker_join(&api->outbox_worker.base, deadline_ns) ||
+	    !hx_worker_join(&api->broker_worker.base, deadline_ns) ||
 	    !hx_worker_join(&api->worker.base, deadline_ns))
 		return false;
 	assert(api->requests == NULL);

@@ -151,6 +151,13 @@ static bool read_reason(struct hx_api_request *request, struct hx_pause *pause)
 	return true;
 }
 
+void hx_api_no_consumer(struct hx_api_request *request)
+{
+	hx_api_problem(
+		request, 404, HX_API_PROBLEM("no-consumer"),
+		"this daemon has no consumer of that name; GET /consumers lists them");
+}
+
 void hx_api_post_pause(struct hx_api_request *request)
 {
 	const struct hx_api_options *options = &request->api->options;
@@ -164,9 +171,7 @@ void hx_api_post_pause(struct hx_api_request *request)
 		change->name, sizeof(change->name), "%.*s", (int)name.size,
 		(const char *)name.data);
 	if (options->pause == NULL || !options->pause(options->context, change->name, NULL)) {
-		hx_api_problem(
-			request, 404, HX_API_PROBLEM("no-consumer"),
-			"this daemon has no consumer of that name; GET /consumers lists them");
+		hx_api_no_consumer(request);
 		return;
 	}
 	pause = &change->pause;

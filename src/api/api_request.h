@@ -44,6 +44,7 @@ struct hx_api {
 	char *audit_path;              /* the API's copy, since settings change */
 	struct hx_api_worker worker;
 	struct hx_api_worker outbox_worker; /* for jobs that use the outbox's database */
+	struct hx_api_worker broker_worker; /* for jobs that use a consumer's broker */
 	struct hx_api_request *requests;
 	uint64_t cursor_key[2]; /* cursors of another process are refused */
 	struct hx_audit audit;
@@ -156,6 +157,18 @@ struct hx_pause_json {
 };
 extern const struct hx_json_section hx_pause_json_section;
 
+/* Reply: there is no consumer of the name in the path. */
+void hx_api_no_consumer(struct hx_api_request *request);
+
+/* The body of POST /consumers/{name}/retry: api_letters.c. */
+struct hx_retry_json {
+	uint64_t given;
+	struct hapax_bytes ids;
+	struct hapax_bytes match;
+	bool all;
+};
+extern const struct hx_json_section hx_retry_json_section;
+
 /* The name of an answered operation's outcome, or of its failure. */
 const char *hx_api_outcome_name(const struct hapax_op *op);
 
@@ -179,6 +192,8 @@ hx_api_handle_fn hx_api_get_outbox;  /* api_outbox.c */
 hx_api_handle_fn hx_api_post_outbox;
 hx_api_handle_fn hx_api_get_consumers; /* api_consumers.c */
 hx_api_handle_fn hx_api_post_pause;
+hx_api_handle_fn hx_api_get_letters; /* api_letters.c */
+hx_api_handle_fn hx_api_post_retry;
 
 /* Uses of hx_api_post_outbox(). */
 enum { HX_OUTBOX_RETRY = 1, HX_OUTBOX_PARK };

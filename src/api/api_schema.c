@@ -137,6 +137,16 @@ const char hx_api_schemas[] = "{"
 	OBJECT("ConsumerChange", "\"outcome\",\"name\",\"state\"",
 	       "\"outcome\":{\"const\":\"applied\"}," TEXT("name") ","
 	       "\"state\":{\"enum\":[\"paused\",\"resumed\"]}") ","
+	OBJECT("DeadLetter", "\"id\",\"reason\",\"error\",\"place\",\"attempts\",\"key\",\"size\"",
+	       TEXT("id") "," NO_TEXT("reason") "," NO_TEXT("error") "," NO_TEXT("place") ","
+	       NO_TEXT("attempts") "," NO_TEXT("key") ",\"key_base64\":{\"type\":\"string\"},"
+	       TIME("time") "," COUNT("size") "," ANY("data")) ","
+	OBJECT("DeadLetters", "\"letters\",\"seen\",\"left\"",
+	       LIST("letters", "DeadLetter") "," COUNT("seen") ","
+	       "\"left\":{\"type\":[\"integer\",\"null\"],\"minimum\":0}") ","
+	OBJECT("Retried", "\"retried\",\"failed\",\"seen\",\"left\"",
+	       COUNT("retried") "," COUNT("failed") "," TEXT("why") "," COUNT("seen") ","
+	       "\"left\":{\"type\":[\"integer\",\"null\"],\"minimum\":0}") ","
 	"\"Config\":{\"type\":\"object\"},"
 	"\"Stream\":{\"type\":\"string\",\"description\":\"events named decision, whose data is a "
 	"Decision, and events named missed, whose data has a count\"}"

@@ -77,6 +77,14 @@ static const struct hx_api_parameter outbox_parameters[] = {
 	{.name = NULL},
 };
 
+static const struct hx_api_parameter letters_parameters[] = {
+	{"limit", HX_API_PARAMETER_COUNT, .min = 1, .max = 1000,
+	 .doc = "maximum number of letters (default: 100)"},
+	{"match", HX_API_PARAMETER_TEXT, .min = 1, .max = 4096,
+	 .doc = "only letters whose reason, error, key or place has this text"},
+	{.name = NULL},
+};
+
 /* One operation, or an array of them. */
 #define BATCH(what, used) \
 	.body = HX_API_BODY_BATCH, .section = &hx_operation_section, .use = (used), .reply = (what)
@@ -157,6 +165,16 @@ const struct hx_api_route hx_api_routes[] = {
 	{"POST", "/api/v1/consumers/{name}/resume", HX_API_ROLE_WRITE, "resumeConsumer",
 	 "Resume a paused consumer", hx_api_post_pause, .is_whole = true, .use = HX_CONSUMER_RESUME,
 	 .reply = "ConsumerChange", .statuses = "404 503"},
+	{"GET", "/api/v1/consumers/{name}/dead-letters", HX_API_ROLE_READ, "listDeadLetters",
+	 "List the dead letters of a consumer with payload and reason, oldest first",
+	 hx_api_get_letters, .is_whole = true, .parameters = letters_parameters,
+	 .reply = "DeadLetters", .statuses = "404 503"},
+	{"POST", "/api/v1/consumers/{name}/retry", HX_API_ROLE_WRITE, "retryDeadLetters",
+	 "Send dead letters again, at most 1,000 of them; a parked key is released, a stored "
+	 "permanent failure is forgotten",
+	 hx_api_post_retry, .is_whole = true, .body = HX_API_BODY_OBJECT,
+	 .section = &hx_retry_json_section, .use = 1, .reply = "Retried",
+	 .statuses = "404 413 415 503"},
 	{"GET", "/api/v1/audit", HX_API_ROLE_READ, "listAudit",
 	 "List the latest administrative changes, newest first", hx_api_get_audit, .is_whole = true,
 	 .parameters = audit_parameters, .reply = "Audit"},

@@ -4,6 +4,7 @@
  */
 #include "source/source.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
@@ -30,6 +31,14 @@ bool hx_source_adds_header(struct hapax_bytes name)
 {
 	return (name.size > 11 && strncasecmp(name.data, "hapax-dead-", 11) == 0) ||
 		(name.size > 16 && strncasecmp(name.data, "hapax-duplicate-", 16) == 0);
+}
+
+bool hx_source_letters_target(const char *asked, const char *topic, char *out, size_t size)
+{
+	int used = asked[0] != '\0' ? snprintf(out, size, "%s", asked)
+				    : snprintf(out, size, "%s.dead", topic);
+
+	return used >= 0 && (size_t)used < size;
 }
 
 void hapax_source_close(struct hapax_source *source)

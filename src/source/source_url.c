@@ -15,20 +15,21 @@ struct scheme {
 	const char *scheme; /* with its colon */
 	hx_source_open_fn *open;
 	hx_source_check_fn *check;
+	hx_source_letters_fn *letters;
 };
 
 static const struct scheme schemes[] = {
 #if HX_HAVE_KAFKA
-	{"kafka:", hx_kafka_open, hx_kafka_check},
+	{"kafka:", hx_kafka_open, hx_kafka_check, hx_kafka_open_letters},
 #endif
 #if HX_HAVE_RABBITMQ
-	{"amqp:", hx_rabbit_source_open, hx_rabbit_source_check},
-	{"amqps:", hx_rabbit_source_open, hx_rabbit_source_check},
+	{"amqp:", hx_rabbit_source_open, hx_rabbit_source_check, hx_rabbit_open_letters},
+	{"amqps:", hx_rabbit_source_open, hx_rabbit_source_check, hx_rabbit_open_letters},
 #endif
-	{"redis:", hx_redis_source_open, hx_redis_source_check},
-	{"rediss:", hx_redis_source_open, hx_redis_source_check},
-	{"redis+unix:", hx_redis_source_open, hx_redis_source_check},
-	{NULL, NULL, NULL},
+	{"redis:", hx_redis_source_open, hx_redis_source_check, hx_redis_open_letters},
+	{"rediss:", hx_redis_source_open, hx_redis_source_check, hx_redis_open_letters},
+	{"redis+unix:", hx_redis_source_open, hx_redis_source_check, hx_redis_open_letters},
+	{NULL, NULL, NULL, NULL},
 };
 
 /* Sources that a build may lack, and the build option of each. */
@@ -93,6 +94,21 @@ enum hapax_status hapax_source_open(
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "missing URL of a source");
 	scheme = find(url);
 	return scheme != NULL ? scheme->open(url, ret_source, err) : source_url_refuse(url, err);
+}
+
+enum hapax_status hx_source_open_letters(
+	const char *url, const char *target, size_t count_max, struct hapax_buf *ret_topics,
+	struct hapax_source **ret_source, struct hapax_error *err)
+{
+	const struct scheme *scheme = find(url);
+
+	if (scheme == NULL)
+		return source_url_refuse(url, err);
+	if (strcmp(target, "off") == 0)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"this consumer has no dead letters: they are off");
+	return scheme->letters(url, target, count_max, ret_topics, ret_source, err);
 }
 
 enum hapax_status hapax_source_check(const char *url, struct hapax_error *err)

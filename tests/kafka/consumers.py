@@ -126,3 +126,39 @@ def pauses_and_resumes(cli, url, service, fill, **more):
         refused = request(daemon.admin, "POST", "/api/v1/consumers/orders/pause", {}, b"")
         expect(refused.status, 401)
     expect(service.effects, {("/shop", f"A-{n}"): 1 for n in (1, 2, 3)})
+
+
+def listed(cli, daemon, *arguments):
+    """The dead letters of orders."""
+    return consume(cli, daemon, "dead-letters", "orders", "-o", "json", *arguments).json["letters"]
+
+
+def letters_are_listed_and_sent_again(cli, url, fill):
+    """D4, D9: what failed is listed with payload and reason, stays where it is, and is sent again, one or all."""
+    works, done = cli.folder / "works", cli.folder / "done"
+    script = f"test -e {works} || {{ echo broken >&2; exit 1; }}; cat >>{done}; echo >>{done}"
+    text = config(row(**{"from": url}, exec=script, attempts=1, parallel=1), more=with_token())
+    with serve(cli, None, "--gateway", "off", config=text) as daemon:
+        fill(1, 2, 3)
+        until_figure(daemon, 3, "dead_letters_total")
+        found = listed(cli, daemon)
+        expect(sorted((letter["reason"], letter["key"]) for letter in found), [("attempts", f"/shop:A-{n}") for n in (1, 2, 3)])
+        expect(sorted(json.loads(letter["data"])["n"] for letter in found), [1, 2, 3])
+        expect({"transient" in letter["error"] for letter in found}, {True})
+        # They are still there.
+        expect([letter["id"] for letter in listed(cli, daemon)], [letter["id"] for letter in found])
+        expect(len(listed(cli, daemon, "--match", "A-2")), 1)
+        expect(listed(cli, daemon, "--match", "nothing has this"), [])
+        consume(cli, daemon, "retry", "orders", "--match", "nothing has this", code=1)
+        consume(cli, daemon, "retry", "orders", code=64)
+
+        works.touch()
+        expect(consume(cli, daemon, "retry", "orders", found[0]["id"]).out, "1 dead letters sent again\n")
+        until_figure(daemon, 1, "runs_total", outcome="ok")
+        expect(len(listed(cli, daemon)), 2)
+        expect(consume(cli, daemon, "retry", "orders", "--all", "-o", "json").json["retried"], 2)
+        until_figure(daemon, 3, "runs_total", outcome="ok")
+        expect(listed(cli, daemon), [])
+        entry = get(daemon.admin, "/api/v1/audit", **BEARER).json["entries"][0]
+        expect((entry["action"], entry["who"], entry["detail"]["retried"]), ("consumer.retry", "alice", 2))
+    expect(done.read_text().count("}"), 3)

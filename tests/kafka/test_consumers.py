@@ -6,7 +6,7 @@ import json
 import signal
 import time
 
-from consumers import config, consumers, duplicates, figure, health, pauses_and_resumes, reload, row, said, until_figure, with_token
+from consumers import config, consumers, duplicates, figure, health, letters_are_listed_and_sent_again, pauses_and_resumes, reload, row, said, until_figure, with_token
 from daemon import dead_address, get, log_line, post, request, serve, upstream
 from harness import expect, expect_in, until
 from kafka import Kafka, Service, event
@@ -281,3 +281,8 @@ def test_what_is_wrong_is_told_before_it_starts(cli):
     dump = cli.run("config", "dump", str(path), "-o", "json")
     expect(dump.json["consumers"][0]["from"], "kafka://h/t?sasl.password=***")
     assert "hush" not in dump.out
+
+
+def test_dead_letters_are_listed_and_sent_again(cli):
+    with Kafka({"orders": 1, "orders.dead": 1}) as kafka:
+        letters_are_listed_and_sent_again(cli, kafka.url("orders"), lambda *which: kafka.produce("orders", numbers(*which)))

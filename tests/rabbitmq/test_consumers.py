@@ -1,6 +1,6 @@
 """consumers: in the configuration of `hapax serve`, from RabbitMQ."""
 
-from consumers import config, consume, figure, health, pauses_and_resumes, row, said, until_figure, with_token
+from consumers import config, consume, figure, health, letters_are_listed_and_sent_again, pauses_and_resumes, row, said, until_figure, with_token
 from daemon import post, serve, upstream
 from harness import expect, expect_in, until
 from rabbit import Proxy, Queue, Service, event
@@ -107,3 +107,13 @@ def test_a_pause_lets_runs_finish(cli):
             consume(cli, daemon, "resume", "orders")
             until_figure(daemon, 3, "acknowledged_total")
         expect(len(started.read_text().split()), 3)
+
+
+def test_dead_letters_are_listed_and_sent_again(cli):
+    with Queue() as queue:
+
+        def fill(*which):
+            queue.fill(messages(*which))
+
+        letters_are_listed_and_sent_again(cli, queue.url(), fill)
+        until(lambda: queue.ready(f"{queue.name}.dead") == 0, "they are gone")

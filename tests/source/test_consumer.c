@@ -307,6 +307,35 @@ static void a_store_that_refuses_stops_the_taking(void **state)
 	close_all();
 }
 
+static void a_pause_lets_runs_finish_and_begins_nothing(void **state)
+{
+	struct case_letter *first_letter, *second, *failed;
+
+	(void)state;
+	open_one();
+	first_letter = source_case_send(&c, 0, "e1", "", "{}");
+	failed = source_case_send(&c, 0, "e2", "", "{}");
+	source_case_pass(&c, 100);
+	assert_int_equal(first()->running_count, 2);
+	hx_consumer_pause(&first()->core, true);
+	second = source_case_send(&c, 0, "e3", "", "{}");
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_finish(first(), 0, HAPAX_RUN_TRANSIENT);
+	source_case_pass(&c, 120 * 1000);
+	assert_true(first_letter->is_acked);
+	assert_false(failed->is_acked);
+	assert_int_equal(first()->running_count, 0);
+	assert_int_equal(first()->core.stats.received, 2);
+	hx_consumer_pause(&first()->core, false);
+	source_case_pass(&c, 100);
+	assert_int_equal(first()->running_count, 2);
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_pass(&c, 100);
+	assert_true(failed->is_acked && second->is_acked);
+	close_all();
+}
+
 static void an_outcome_that_is_not_stored_is_not_acknowledged(void **state)
 {
 	struct case_letter *letter;
@@ -476,6 +505,7 @@ int main(void)
 		cmocka_unit_test(a_tagged_duplicate_is_given_back_at_the_end),
 		cmocka_unit_test(in_progress_counts_for_nothing),
 		cmocka_unit_test(a_store_that_refuses_stops_the_taking),
+		cmocka_unit_test(a_pause_lets_runs_finish_and_begins_nothing),
 		cmocka_unit_test(an_outcome_that_is_not_stored_is_not_acknowledged),
 		cmocka_unit_test(messages_of_one_key_wait_for_each_other),
 		cmocka_unit_test(messages_of_one_partition_wait_for_each_other),

@@ -1,6 +1,6 @@
 """consumers: in the configuration of `hapax serve`, from Redis Streams."""
 
-from consumers import config, figure, health, pauses_and_resumes, row, said, until_figure
+from consumers import config, consume, figure, health, letters_are_listed_and_sent_again, listed, pauses_and_resumes, row, said, until_figure, with_token
 from daemon import metrics, post, serve, upstream
 from harness import expect, expect_in, until
 from streams import Service, Stream, event
@@ -74,3 +74,33 @@ def test_it_is_paused_and_resumed(cli):
     with Stream() as stream, Service() as service:
         pauses_and_resumes(cli, stream.url(min_idle="1s"), service, lambda *which: stream.fill([event(n) for n in which]))
         expect(stream.pending(), 0)
+
+
+def test_dead_letters_are_listed_and_sent_again(cli):
+    with Stream() as stream:
+        letters_are_listed_and_sent_again(cli, stream.url(min_idle="1s"), lambda *which: stream.fill([event(n) for n in which]))
+        expect(stream.entries(f"{stream.name}.dead"), [])
+
+
+def test_a_letter_stays_until_its_message_is_stored(cli):
+    """D4: published first, then removed."""
+    with Stream() as stream, Service(lambda *_: 422) as service:
+        text = config(row(**{"from": stream.url(min_idle="1s")}, to=service.url, attempts=1), more=with_token())
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            stream.fill([event(1)])
+            until_figure(daemon, 1, "dead_letters_total")
+            consume(cli, daemon, "pause", "orders")
+            until_figure(daemon, 0, "in_hand_messages")
+            # Redis refuses to add to it.
+            stream.do("DEL", stream.name)
+            stream.do("SET", stream.name, "no stream")
+            consume(cli, daemon, "retry", "orders", "--all", code=69).says("were not sent, and stay")
+            expect(len(stream.entries(f"{stream.name}.dead")), 1)
+            expect(len(listed(cli, daemon)), 1)
+            stream.do("DEL", stream.name)
+            consume(cli, daemon, "retry", "orders", "--all")
+            expect((len(stream.entries(f"{stream.name}.dead")), len(stream.entries())), (0, 1))
+            # The permanent failure was forgotten: it runs.
+            service.answer = lambda *_: 200
+            consume(cli, daemon, "resume", "orders")
+            until(lambda: service.effects == {("/shop", "A-1"): 1}, "it runs")

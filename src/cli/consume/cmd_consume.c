@@ -112,6 +112,11 @@ static const struct hx_option options[] = {
 	{OPTION_VERBOSE, "verbose", 'v', HX_OPTION_FLAG, NULL, "report each duplicate", NULL},
 	{HX_CONSUME_REASON, "reason", 0, HX_OPTION_TEXT, "TEXT", "pause: why, for other people",
 	 NULL},
+	{HX_CONSUME_MATCH, "match", 0, HX_OPTION_TEXT, "TEXT",
+	 "dead-letters, retry: only those with TEXT in reason, error,\nkey or place", NULL},
+	{HX_CONSUME_ALL, "all", 0, HX_OPTION_FLAG, NULL, "retry: all dead letters", NULL},
+	{HX_CONSUME_LIMIT, "limit", 'n', HX_OPTION_COUNT, "N",
+	 "dead-letters: maximum number, up to 1000 (default: 100)", NULL},
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
 };
 
@@ -702,38 +707,11 @@ static const struct command_example examples[] = {
 	{"hapax consume pause orders --server http://localhost:8099 --reason 'deploy'",
 	 "stop one for a while"},
 	{"hapax consume resume orders --server http://localhost:8099", "let it continue"},
+	{"hapax consume dead-letters orders --server http://localhost:8099",
+	 "show what failed, and why"},
+	{"hapax consume retry orders --match timeout --server http://localhost:8099",
+	 "send those that failed with a timeout again"},
 	{NULL, NULL},
-};
-
-static const struct command_exit action_exits[] = {
-	{HX_EXIT_OK, "done"},
-	{HX_EXIT_STORE, "could not reach the daemon, or it refused"},
-	{0, NULL},
-};
-
-static const struct command_action actions[] = {
-	{.name = "list",
-	 .summary = "list the consumers of a daemon with their state",
-	 .usage = "--server URL",
-	 .exits = action_exits,
-	 .run = hx_consume_list},
-	{.name = "pause",
-	 .summary = "pause a consumer of a daemon, also over a restart",
-	 .usage = "NAME --server URL [--reason TEXT]",
-	 .description =
-		 "Runs in progress finish, and nothing new begins. Messages that were fetched and have not\n"
-		 "begun stay in memory; the connection to the broker stays. The store keeps the pause, so\n"
-		 "it outlives the daemon and applies to all consumers of that name on the store.\n",
-	 .operands = {1, 1},
-	 .exits = action_exits,
-	 .run = hx_consume_pause},
-	{.name = "resume",
-	 .summary = "resume a paused consumer of a daemon",
-	 .usage = "NAME --server URL",
-	 .operands = {1, 1},
-	 .exits = action_exits,
-	 .run = hx_consume_resume},
-	{.name = NULL},
 };
 
 const struct command hx_cmd_consume = {
@@ -772,5 +750,5 @@ const struct command hx_cmd_consume = {
 	.exits = exits,
 	.examples = examples,
 	.run = run_consume,
-	.actions = actions,
+	.actions = hx_consume_actions,
 };

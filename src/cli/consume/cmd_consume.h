@@ -9,11 +9,12 @@
 
 enum hx_consume_option {
 	HX_CONSUME_REASON = 100, /* after those of the command itself */
+	HX_CONSUME_MATCH,
+	HX_CONSUME_ALL,
+	HX_CONSUME_LIMIT,
 };
 
-/* The actions. */
-command_run_fn hx_consume_list;
-command_run_fn hx_consume_pause;
-command_run_fn hx_consume_resume;
+/* The actions; ends without a name. */
+extern const struct command_action hx_consume_actions[];
 
 #endif

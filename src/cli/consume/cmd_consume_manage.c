@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_consume_manage.c - hapax consume list, pause and resume: the consumers of a daemon, by its API.
+ * cmd_consume_manage.c - hapax consume list, pause, resume, dead-letters and retry: the consumers of a
+ * daemon, by its API.
  */
+#include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "cli/consume/cmd_consume.h"
+#include "cli/frame/progress.h"
 #include "cli/frame/report.h"
 #include "cli/print/columns.h"
 #include "wire/json/json_object.h"
 #include "wire/percent.h"
 
-enum { REPLY_SIZE_MAX = 64 * 1024 * 1024, BODY_SIZE_MAX = 64 * 1024 };
+enum { REPLY_SIZE_MAX = 64 * 1024 * 1024, BODY_SIZE_MAX = 128 * 1024, LIMIT_DEFAULT = 100 };
 
 /* A call to the daemon, and its reply. */
 struct call {
@@ -43,7 +47,7 @@ static void call_done(struct call *call)
 	hx_json_reader_done(&call->reader);
 }
 
-/* /consumers, or /consumers/NAME/ACTION; with its NUL. */
+/* /consumers, or /consumers/NAME/ACTION, where action may have a query; with its NUL. */
 static enum hapax_status make_path(struct hapax_buf *path, const char *name, const char *action)
 {
 	const char *const parts[] = {"/consumers", "/", name, "/", action};
@@ -56,7 +60,7 @@ static enum hapax_status make_path(struct hapax_buf *path, const char *name, con
 	return status == HAPAX_OK ? hx_buf_append_byte(path, '\0') : status;
 }
 
-/* HX_EXIT_OK: the reply was read as JSON, and printed if that is the output format. */
+/* HX_EXIT_OK: the reply was read as JSON. */
 static int call_send(struct call *call, const char *method, const char *name, const char *action)
 {
 	struct hx_invocation *inv = call->inv;
@@ -71,6 +75,8 @@ static int call_send(struct call *call, const char *method, const char *name, co
 			"use the admin listener of the daemon that runs the consumer: "
 			"--server http://HOST:8099",
 			"missing option --server");
+	hx_buf_clear(path);
+	hx_buf_clear(&call->reply);
 	if (make_path(path, name, action) != HAPAX_OK)
 		return hx_report_no_memory(inv->command->name);
 	code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
@@ -82,11 +88,14 @@ static int call_send(struct call *call, const char *method, const char *name, co
 	    hx_json_reader_read(&call->reader, hapax_buf_bytes(&call->reply), &err) != HAPAX_OK)
 		code = hx_report_error(inv->command->name, &err);
 	hapax_store_close(store);
-	if (code == HX_EXIT_OK && inv->settings.format == HX_FORMAT_JSON) {
-		hx_out_write(&inv->out, call->reply.data, call->reply.size);
-		hx_out_text(&inv->out, "\n");
-	}
 	return code;
+}
+
+/* The reply as it is. */
+static void print_reply(struct call *call)
+{
+	hx_out_write(&call->inv->out, call->reply.data, call->reply.size);
+	hx_out_text(&call->inv->out, "\n");
 }
 
 /* The value of a member, as text; "-": it is missing or null. Borrowed until the next call. */
@@ -135,14 +144,16 @@ static void print_consumers(struct call *call)
 	hx_columns_done(&table);
 }
 
-int hx_consume_list(struct hx_invocation *inv)
+static int run_list(struct hx_invocation *inv)
 {
 	struct call call;
 	int code;
 
 	call_init(&call, inv);
 	code = call_send(&call, "GET", NULL, NULL);
-	if (code == HX_EXIT_OK && inv->settings.format == HX_FORMAT_TEXT)
+	if (code == HX_EXIT_OK && inv->settings.format == HX_FORMAT_JSON)
+		print_reply(&call);
+	else if (code == HX_EXIT_OK)
 		print_consumers(&call);
 	call_done(&call);
 	return code;
@@ -166,7 +177,9 @@ static int change(struct hx_invocation *inv, const char *action, const char *don
 		hx_json_write_end(&json, '}');
 	}
 	code = call_send(&call, "POST", name, action);
-	if (code == HX_EXIT_OK && inv->settings.format == HX_FORMAT_TEXT) {
+	if (code == HX_EXIT_OK && inv->settings.format == HX_FORMAT_JSON) {
+		print_reply(&call);
+	} else if (code == HX_EXIT_OK) {
 		hx_out_escaped(&inv->out, hapax_bytes_from_text(name));
 		hx_out_printf(&inv->out, ": %s\n", done);
 	}
@@ -174,12 +187,227 @@ static int change(struct hx_invocation *inv, const char *action, const char *don
 	return code;
 }
 
-int hx_consume_pause(struct hx_invocation *inv)
+static int run_pause(struct hx_invocation *inv)
 {
 	return change(inv, "pause", "paused; runs in progress finish");
 }
 
-int hx_consume_resume(struct hx_invocation *inv)
+static int run_resume(struct hx_invocation *inv)
 {
 	return change(inv, "resume", "resumed");
 }
+
+/* ------------------------------------------------------------------ dead-letters */
+
+static void print_letter(struct call *call, const struct hx_json_node *letter)
+{
+	static const char *const members[] = {
+		"id", "reason", "error", "place", "attempts", "key", "size", "data"};
+	const struct hx_json_tree *tree = &call->reader.tree;
+
+	for (size_t i = 0; i < HX_COUNT(members); i++) {
+		if (hx_json_tree_member(tree, letter, hapax_bytes_from_text(members[i])) != NULL)
+			hx_out_line_escaped(
+				&call->inv->out, members[i], value_of(call, letter, members[i]));
+	}
+	hx_out_text(&call->inv->out, "\n");
+}
+
+static void print_letters(struct call *call)
+{
+	const struct hx_json_tree *tree = &call->reader.tree;
+	const struct hx_json_node *list =
+		hx_json_tree_member(tree, &tree->nodes[0], HX_BYTES_LIT("letters"));
+	uint64_t count = 0;
+
+	for (uint32_t at = list == NULL ? 0 : list->child; at != 0; at = tree->nodes[at].next) {
+		print_letter(call, &tree->nodes[at]);
+		count++;
+	}
+	hx_out_printf(&call->inv->out, "%" PRIu64 " dead letters\n", count);
+}
+
+static int run_letters(struct hx_invocation *inv)
+{
+	const char *match = hx_options_text(&inv->options, HX_CONSUME_MATCH);
+	int64_t limit = hx_options_number(&inv->options, HX_CONSUME_LIMIT);
+	struct hapax_buf action;
+	struct call call;
+	enum hapax_status status;
+	int code;
+
+	hx_buf_init(&action, BODY_SIZE_MAX);
+	call_init(&call, inv);
+	status = hx_buf_printf(
+		&action, "dead-letters?limit=%" PRId64, limit > 0 ? limit : LIMIT_DEFAULT);
+	if (status == HAPAX_OK && match != NULL)
+		status = hx_buf_printf(&action, "&match=");
+	if (status == HAPAX_OK && match != NULL)
+		status = hx_percent_encode(&action, hapax_bytes_from_text(match));
+	if (status == HAPAX_OK)
+		status = hx_buf_append_byte(&action, '\0');
+	code = status != HAPAX_OK
+		? hx_report_no_memory(inv->command->name)
+		: call_send(&call, "GET", inv->options.operands[0], (const char *)action.data);
+	if (code == HX_EXIT_OK && inv->settings.format == HX_FORMAT_JSON)
+		print_reply(&call);
+	else if (code == HX_EXIT_OK)
+		print_letters(&call);
+	call_done(&call);
+	hx_buf_done(&action);
+	return code;
+}
+
+/* ------------------------------------------------------------------ retry */
+
+static void write_choice(struct hx_invocation *inv, struct hapax_buf *body)
+{
+	const char *match = hx_options_text(&inv->options, HX_CONSUME_MATCH);
+	struct hx_json_write json;
+	struct hapax_buf ids;
+
+	hx_buf_init(&ids, BODY_SIZE_MAX);
+	for (size_t i = 1; i < inv->options.operand_count; i++)
+		(void)hx_buf_printf(&ids, "%s%s", i > 1 ? "," : "", inv->options.operands[i]);
+	hx_buf_clear(body);
+	hx_json_write_init(&json, body);
+	hx_json_write_begin(&json, NULL, '{');
+	if (ids.size > 0)
+		hx_json_write_any(&json, "ids", hapax_buf_bytes(&ids));
+	else if (match != NULL)
+		hx_json_write_any(&json, "match", hapax_bytes_from_text(match));
+	else
+		hx_json_write_boolean(&json, "all", true);
+	hx_json_write_end(&json, '}');
+	hx_buf_done(&ids);
+}
+
+/* The number of a member of the reply; -1: there is none. */
+static int64_t number_of(struct call *call, const char *name)
+{
+	const struct hx_json_tree *tree = &call->reader.tree;
+	struct hapax_bytes text = value_of(call, &tree->nodes[0], name);
+	char digits[24];
+
+	(void)snprintf(digits, sizeof(digits), "%.*s", (int)text.size, (const char *)text.data);
+	return digits[0] == '-' ? -1 : strtoll(digits, NULL, 10);
+}
+
+static int report_retried(struct call *call, int64_t retried, int64_t failed)
+{
+	struct hx_invocation *inv = call->inv;
+	struct hx_json_write json;
+
+	if (inv->settings.format == HX_FORMAT_JSON) {
+		hx_out_json(&json, &inv->out);
+		hx_json_write_signed(&json, "retried", retried);
+		hx_json_write_signed(&json, "failed", failed);
+		hx_json_write_end(&json, '}');
+	} else {
+		hx_out_printf(&inv->out, "%" PRId64 " dead letters sent again\n", retried);
+	}
+	if (failed == 0)
+		return retried > 0 ? HX_EXIT_OK : HX_EXIT_NO;
+	hx_report(
+		inv->command->name, "%" PRId64 " dead letters were not sent, and stay: %.*s",
+		failed, (int)value_of(call, &call->reader.tree.nodes[0], "why").size,
+		(const char *)value_of(call, &call->reader.tree.nodes[0], "why").data);
+	return HX_EXIT_STORE;
+}
+
+/*
+ * A call handles the oldest 1,000. Letters that come back meanwhile are not sent again: no more calls
+ * than the letters of the first need.
+ */
+static int run_retry(struct hx_invocation *inv)
+{
+	bool has_choice = hx_options_has(&inv->options, HX_CONSUME_MATCH) ||
+		hx_options_has(&inv->options, HX_CONSUME_ALL);
+	bool has_ids = inv->options.operand_count > 1;
+	int64_t retried = 0, failed = 0, left = 0;
+	struct hx_progress progress;
+	struct call call;
+	int code;
+
+	if (has_choice == has_ids)
+		return hx_report_usage(
+			inv->command->name,
+			"exactly one of ID..., --match TEXT and --all is required");
+	hx_progress_init(&progress);
+	call_init(&call, inv);
+	do {
+		write_choice(inv, &call.body);
+		code = call_send(&call, "POST", inv->options.operands[0], "retry");
+		if (code != HX_EXIT_OK)
+			break;
+		if (retried == 0)
+			left = number_of(&call, "left") + number_of(&call, "seen");
+		left -= number_of(&call, "seen");
+		retried += number_of(&call, "retried");
+		failed = number_of(&call, "failed");
+		hx_progress_show(&progress, "%" PRId64 " dead letters sent again", retried);
+	} while (!has_ids && left > 0 && failed == 0 && number_of(&call, "retried") > 0);
+	hx_progress_done(&progress);
+	if (code == HX_EXIT_OK)
+		code = report_retried(&call, retried, failed);
+	call_done(&call);
+	return code;
+}
+
+/* ------------------------------------------------------------------ the table */
+
+static const struct command_exit action_exits[] = {
+	{HX_EXIT_OK, "done"},
+	{HX_EXIT_STORE, "could not reach the daemon, or it refused"},
+	{0, NULL},
+};
+
+static const struct command_exit retry_exits[] = {
+	{HX_EXIT_OK, "at least one was sent again"},
+	{HX_EXIT_NO, "there was none to send"},
+	{HX_EXIT_STORE, "could not reach the daemon, or some were not sent"},
+	{0, NULL},
+};
+
+const struct command_action hx_consume_actions[] = {
+	{.name = "list",
+	 .summary = "list the consumers of a daemon with their state",
+	 .usage = "--server URL",
+	 .exits = action_exits,
+	 .run = run_list},
+	{.name = "pause",
+	 .summary = "pause a consumer of a daemon, also over a restart",
+	 .usage = "NAME --server URL [--reason TEXT]",
+	 .description =
+		 "Runs in progress finish, and nothing new begins. Messages that were fetched and have not\n"
+		 "begun stay in memory; the connection to the broker stays. The store keeps the pause, so\n"
+		 "it outlives the daemon and applies to all consumers of that name on the store.\n",
+	 .operands = {1, 1},
+	 .exits = action_exits,
+	 .run = run_pause},
+	{.name = "resume",
+	 .summary = "resume a paused consumer of a daemon",
+	 .usage = "NAME --server URL",
+	 .operands = {1, 1},
+	 .exits = action_exits,
+	 .run = run_resume},
+	{.name = "dead-letters",
+	 .summary = "list the dead letters of a consumer with payload and reason",
+	 .usage = "NAME --server URL [--match TEXT] [--limit N]",
+	 .description = "Reads the oldest dead letters from the broker and leaves them there.\n",
+	 .operands = {1, 1},
+	 .exits = action_exits,
+	 .run = run_letters},
+	{.name = "retry",
+	 .summary = "send dead letters of a consumer again",
+	 .usage = "NAME (ID... | --match TEXT | --all) --server URL",
+	 .description =
+		 "Publishes each message to its original place, then removes the letter. Between the two,\n"
+		 "a crash leaves both: the consumer finds the key done, or runs it. A parked key is released\n"
+		 "first, and a stored permanent failure is forgotten. A topic of Kafka keeps its letters: the\n"
+		 "group GROUP.letters moves over those that were sent, from the oldest on.\n",
+	 .operands = {1, 200},
+	 .exits = retry_exits,
+	 .run = run_retry},
+	{.name = NULL},
+};

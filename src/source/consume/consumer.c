@@ -751,13 +751,11 @@ void hx_consumer_stop(struct hx_consumer *consumer)
 
 void hx_consumer_pause(struct hx_consumer *consumer, bool is_paused)
 {
-	const struct hapax_source_ops *ops = consumer->source->ops;
-
 	if (consumer->is_paused == is_paused)
 		return;
 	consumer->is_paused = is_paused;
-	if (ops->pause != NULL)
-		ops->pause(consumer->source, is_paused);
+	if (consumer->source->ops->pause != NULL)
+		consumer->source->ops->pause(consumer->source, is_paused);
 }
 
 void hx_consumer_hurry(struct hx_consumer *consumer)

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/bytes.h"
 #include "base/duration.h"
 #include "base/error.h"
+#include "source/source.h"
 
 /* A number of messages, or a duration. */
 static bool read_warm_up(const char *text, int64_t *ret_ms, int64_t *ret_count)
@@ -112,5 +114,41 @@ enum hapax_status hx_kafka_place_parse(
 	(void)snprintf(
 		place->shown, sizeof(place->shown), "%.2000s/%.500s?group=%.500s", place->origin,
 		place->topics[0], place->group);
+	return HAPAX_OK;
+}
+
+enum hapax_status hx_kafka_place_letters(
+	struct hx_kafka_place *place, const char *target, struct hapax_buf *ret_topics,
+	struct hapax_error *err)
+{
+	size_t count = place->topic_count;
+	size_t group_size = strlen(place->group);
+	size_t used = 0;
+
+	place->topic_count = 0;
+	for (size_t i = 0; i < count; i++) {
+		const char *topic = place->topics[i];
+		char *dead = place->dead + used;
+
+		if (topic[0] == '^')
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0,
+				"the dead letters of a pattern of topics are not known; name the topics");
+		if (hx_buf_append(ret_topics, topic, strlen(topic) + 1) != HAPAX_OK ||
+		    !hx_source_letters_target(target, topic, dead, sizeof(place->dead) - used))
+			return hx_error_set(
+				err, HAPAX_ERR_INVALID, 0,
+				"the names of the dead letters are too long");
+		used += strlen(dead) + 1;
+		/* All of them go to one target. */
+		if (place->topic_count == 0 || target[0] == '\0')
+			place->topics[place->topic_count++] = dead;
+	}
+	(void)snprintf(place->group + group_size, sizeof(place->group) - group_size, ".letters");
+	place->is_letters = true;
+	place->instance[0] = '\0';
+	place->starts_latest = false;
+	place->warm_up_ms = 0;
+	place->warm_up_count = 0;
 	return HAPAX_OK;
 }

@@ -32,6 +32,8 @@ struct hx_kafka_place {
 	char origin[HX_KAFKA_URL_SIZE]; /* kafka://HOST... */
 	const char *topics[HX_KAFKA_TOPICS_MAX];
 	size_t topic_count;
+	char dead[HX_KAFKA_URL_SIZE]; /* stores the topics of dead letters instead */
+	bool is_letters;              /* read all partitions, without joining the group */
 	char group[HX_KAFKA_NAME_SIZE];
 	char instance[HX_KAFKA_NAME_SIZE]; /* empty: none */
 	bool starts_latest;
@@ -44,5 +46,13 @@ struct hx_kafka_place {
 /* INVALID says what is wrong; the message never contains a value. */
 enum hapax_status hx_kafka_place_parse(
 	const char *text, struct hx_kafka_place *ret_place, struct hapax_error *err);
+
+/*
+ * Turn to the dead letters of its topics: in target, or if that is empty, each in its topic with
+ * .dead, by a group of its own. ret_topics gets the topics, each with its NUL.
+ */
+enum hapax_status hx_kafka_place_letters(
+	struct hx_kafka_place *place, const char *target, struct hapax_buf *ret_topics,
+	struct hapax_error *err);
 
 #endif

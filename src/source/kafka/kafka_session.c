@@ -8,6 +8,9 @@
 #include "source/kafka/kafka_private.h"
 
 /* Properties of the URL override these. */
+/* For the partitions of a topic. */
+enum { METADATA_MS = 5000 };
+
 static const struct hx_kafka_property defaults[] = {
 	{"client.id", "hapax"},
 	{"partition.assignment.strategy", "cooperative-sticky"},
@@ -218,6 +221,46 @@ enum hapax_status hx_kafka_connect(struct hx_kafka_source *source, struct hapax_
 	return HAPAX_OK;
 }
 
+/* False: reported as fatal. Blocks. */
+static bool add_partitions(
+	struct hx_kafka_source *source, const char *topic, rd_kafka_topic_partition_list_t *list)
+{
+	rd_kafka_topic_t *handle = rd_kafka_topic_new(source->consumer, topic, NULL);
+	const struct rd_kafka_metadata *found = NULL;
+	rd_kafka_resp_err_t err =
+		rd_kafka_metadata(source->consumer, 0, handle, &found, METADATA_MS);
+
+	if (err == RD_KAFKA_RESP_ERR_NO_ERROR && found->topic_cnt == 1)
+		err = found->topics[0].err;
+	for (int i = 0; err == RD_KAFKA_RESP_ERR_NO_ERROR && i < found->topics[0].partition_cnt;
+	     i++)
+		rd_kafka_topic_partition_list_add(list, topic, found->topics[0].partitions[i].id)
+			->offset = RD_KAFKA_OFFSET_STORED;
+	if (found != NULL)
+		rd_kafka_metadata_destroy(found);
+	rd_kafka_topic_destroy(handle);
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
+		hx_kafka_say(source, rd_kafka_err2str(err), true);
+	return err == RD_KAFKA_RESP_ERR_NO_ERROR;
+}
+
+/* All partitions, from the group's offsets on. Joining a group would take seconds. */
+static void assign_all(struct hx_kafka_source *source)
+{
+	const struct hx_kafka_place *place = &source->place;
+	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
+	bool is_whole = true;
+
+	rd_kafka_queue_cb_event_enable(source->queue, hx_kafka_on_event, source);
+	for (size_t i = 0; i < place->topic_count && is_whole; i++)
+		is_whole = add_partitions(source, place->topics[i], list);
+	if (is_whole) {
+		take_assignment(source, list, true);
+		(void)rd_kafka_assign(source->consumer, list);
+	}
+	rd_kafka_topic_partition_list_destroy(list);
+}
+
 void hx_kafka_subscribe(struct hx_kafka_source *source)
 {
 	const struct hx_kafka_place *place = &source->place;
@@ -225,6 +268,11 @@ void hx_kafka_subscribe(struct hx_kafka_source *source)
 		rd_kafka_topic_partition_list_new((int)place->topic_count);
 	rd_kafka_resp_err_t err;
 
+	if (place->is_letters) {
+		rd_kafka_topic_partition_list_destroy(topics);
+		assign_all(source);
+		return;
+	}
 	for (size_t i = 0; i < place->topic_count; i++)
 		(void)rd_kafka_topic_partition_list_add(
 			topics, place->topics[i], RD_KAFKA_PARTITION_UA);

@@ -485,30 +485,63 @@ static const struct hapax_source_ops kafka_ops = {
 	.position = kafka_position,
 };
 
-enum hapax_status hx_kafka_open(
-	const char *url, struct hapax_source **ret_source, struct hapax_error *err)
+/* place is parsed. */
+static enum hapax_status open_source(struct hx_kafka_source *source, struct hapax_error *err)
+{
+	enum hapax_status status;
+
+	if (hx_source_init(&source->base, &kafka_ops, source->place.shown) != HAPAX_OK)
+		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
+	source->base.group = source->place.group;
+	status = hx_kafka_connect(source, err);
+	return status == HAPAX_OK ? hx_kafka_past_open(source, err) : status;
+}
+
+/* Zeroed, and its place parsed. */
+static enum hapax_status parse_source(
+	const char *url, struct hx_kafka_source **ret_source, struct hapax_error *err)
 {
 	struct hx_kafka_source *source = hx_alloc_zero(1, sizeof(*source));
-	enum hapax_status status;
 
 	if (source == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	source->base.ops = &kafka_ops;
-	status = hx_kafka_place_parse(url, &source->place, err);
-	if (status == HAPAX_OK &&
-	    hx_source_init(&source->base, &kafka_ops, source->place.shown) != HAPAX_OK)
-		status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
-	source->base.group = source->place.group;
+	*ret_source = source;
+	return hx_kafka_place_parse(url, &source->place, err);
+}
+
+enum hapax_status hx_kafka_open(
+	const char *url, struct hapax_source **ret_source, struct hapax_error *err)
+{
+	struct hx_kafka_source *source = NULL;
+	enum hapax_status status = parse_source(url, &source, err);
+
 	if (status == HAPAX_OK)
-		status = hx_kafka_connect(source, err);
+		status = open_source(source, err);
 	if (status == HAPAX_OK)
-		status = hx_kafka_past_open(source, err);
-	if (status != HAPAX_OK) {
+		*ret_source = &source->base;
+	else if (source != NULL)
 		kafka_close(&source->base);
-		return status;
-	}
-	*ret_source = &source->base;
-	return HAPAX_OK;
+	return status;
+}
+
+enum hapax_status hx_kafka_open_letters(
+	const char *url, const char *target, size_t count_max, struct hapax_buf *ret_topics,
+	struct hapax_source **ret_source, struct hapax_error *err)
+{
+	struct hx_kafka_source *source = NULL;
+	enum hapax_status status = parse_source(url, &source, err);
+
+	(void)count_max; /* held_max limits what is in memory */
+	if (status == HAPAX_OK)
+		status = hx_kafka_place_letters(&source->place, target, ret_topics, err);
+	if (status == HAPAX_OK)
+		status = open_source(source, err);
+	if (status == HAPAX_OK)
+		*ret_source = &source->base;
+	else if (source != NULL)
+		kafka_close(&source->base);
+	return status;
 }
 
 enum hapax_status hx_kafka_check(const char *url, struct hapax_error *err)

@@ -110,15 +110,13 @@ static const struct hapax_source_ops rabbit_ops = {
 	.pause = hx_io_thread_pause,
 };
 
-static enum hapax_status open_source(
-	struct hx_rabbit_source *source, const char *url, struct hapax_error *err)
+/* place is parsed. */
+static enum hapax_status open_source(struct hx_rabbit_source *source, struct hapax_error *err)
 {
 	struct hx_timer_heap *timers = &source->io_thread.reactor.timers;
-	enum hapax_status status = hx_queue_place_parse(url, &source->place, err);
+	enum hapax_status status = hx_io_thread_init(
+		&source->io_thread, &rabbit_ops, &courier_ops, source->place.shown, err);
 
-	if (status == HAPAX_OK)
-		status = hx_io_thread_init(
-			&source->io_thread, &rabbit_ops, &courier_ops, source->place.shown, err);
 	if (status != HAPAX_OK)
 		return status;
 	if (hx_timer_introduce(timers, &source->retry, on_retry, source) != HAPAX_OK ||
@@ -127,23 +125,73 @@ static enum hapax_status open_source(
 	return HAPAX_OK;
 }
 
-enum hapax_status hx_rabbit_source_open(
-	const char *url, struct hapax_source **ret_source, struct hapax_error *err)
+/* Zeroed, and its place parsed. */
+static enum hapax_status parse_source(
+	const char *url, struct hx_rabbit_source **ret_source, struct hapax_error *err)
 {
 	struct hx_rabbit_source *source = hx_alloc_zero(1, sizeof(*source));
-	enum hapax_status status;
 
 	if (source == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	source->io_thread.base.ops = &rabbit_ops;
 	hx_rabbit_publisher_init(&source->publisher);
-	status = open_source(source, url, err);
-	if (status != HAPAX_OK) {
+	*ret_source = source;
+	return hx_queue_place_parse(url, &source->place, err);
+}
+
+enum hapax_status hx_rabbit_source_open(
+	const char *url, struct hapax_source **ret_source, struct hapax_error *err)
+{
+	struct hx_rabbit_source *source = NULL;
+	enum hapax_status status = parse_source(url, &source, err);
+
+	if (status == HAPAX_OK)
+		status = open_source(source, err);
+	if (status == HAPAX_OK)
+		*ret_source = &source->io_thread.base;
+	else if (source != NULL)
 		rabbit_close(&source->io_thread.base);
-		return status;
-	}
-	*ret_source = &source->io_thread.base;
+	return status;
+}
+
+static enum hapax_status turn_to_letters(
+	struct hx_queue_place *place, const char *target, size_t count_max,
+	struct hapax_buf *ret_topics, struct hapax_error *err)
+{
+	char *queue = place->rabbit.queue;
+	char letters[HX_RABBIT_NAME_SIZE];
+
+	if (place->rabbit.exchange[0] != '\0')
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the dead letters go to exchange '%.100s', and its queues are not known",
+			place->rabbit.exchange);
+	if (!hx_source_letters_target(target, queue, letters, sizeof(letters)) ||
+	    hx_buf_append(ret_topics, queue, strlen(queue) + 1) != HAPAX_OK)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "the name of the dead letters is too long");
+	memcpy(queue, letters, sizeof(letters));
+	place->rabbit.declares = false;
+	place->prefetch = (uint16_t)count_max;
 	return HAPAX_OK;
+}
+
+enum hapax_status hx_rabbit_open_letters(
+	const char *url, const char *target, size_t count_max, struct hapax_buf *ret_topics,
+	struct hapax_source **ret_source, struct hapax_error *err)
+{
+	struct hx_rabbit_source *source = NULL;
+	enum hapax_status status = parse_source(url, &source, err);
+
+	if (status == HAPAX_OK)
+		status = turn_to_letters(&source->place, target, count_max, ret_topics, err);
+	if (status == HAPAX_OK)
+		status = open_source(source, err);
+	if (status == HAPAX_OK)
+		*ret_source = &source->io_thread.base;
+	else if (source != NULL)
+		rabbit_close(&source->io_thread.base);
+	return status;
 }
 
 enum hapax_status hx_rabbit_source_check(const char *url, struct hapax_error *err)

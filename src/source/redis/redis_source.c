@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/buf.h"
 #include "base/error.h"
 #include "base/hex.h"
 #include "base/random.h"
@@ -216,13 +217,11 @@ static enum hapax_status make_lines(struct hx_redis_source *source, struct hapax
 	return HAPAX_OK;
 }
 
-static enum hapax_status open_source(
-	struct hx_redis_source *source, const char *url, struct hapax_error *err)
+/* place is parsed. */
+static enum hapax_status open_source(struct hx_redis_source *source, struct hapax_error *err)
 {
-	enum hapax_status status = hx_stream_place_parse(url, &source->place, err);
+	enum hapax_status status;
 
-	if (status != HAPAX_OK)
-		return status;
 	make_member(source);
 	status = hx_redis_connection_tls_context(&source->place.redis, &source->tls, err);
 	if (status == HAPAX_OK)
@@ -231,22 +230,72 @@ static enum hapax_status open_source(
 	return status == HAPAX_OK ? make_lines(source, err) : status;
 }
 
-enum hapax_status hx_redis_source_open(
-	const char *url, struct hapax_source **ret_source, struct hapax_error *err)
+/* Zeroed, and its place parsed. */
+static enum hapax_status parse_source(
+	const char *url, struct hx_redis_source **ret_source, struct hapax_error *err)
 {
 	struct hx_redis_source *source = hx_alloc_zero(1, sizeof(*source));
-	enum hapax_status status;
 
 	if (source == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	source->io_thread.base.ops = &redis_ops;
-	status = open_source(source, url, err);
-	if (status != HAPAX_OK) {
+	*ret_source = source;
+	return hx_stream_place_parse(url, &source->place, err);
+}
+
+enum hapax_status hx_redis_source_open(
+	const char *url, struct hapax_source **ret_source, struct hapax_error *err)
+{
+	struct hx_redis_source *source = NULL;
+	enum hapax_status status = parse_source(url, &source, err);
+
+	if (status == HAPAX_OK)
+		status = open_source(source, err);
+	if (status == HAPAX_OK)
+		*ret_source = &source->io_thread.base;
+	else if (source != NULL)
 		redis_close(&source->io_thread.base);
-		return status;
-	}
-	*ret_source = &source->io_thread.base;
+	return status;
+}
+
+/* The member has one name, so that it reads the letters again that it has looked at before. */
+static enum hapax_status turn_to_letters(
+	struct hx_stream_place *place, const char *target, size_t count_max,
+	struct hapax_buf *ret_topics, struct hapax_error *err)
+{
+	enum hapax_status status =
+		hx_buf_append(ret_topics, place->stream, strlen(place->stream) + 1);
+	char stream[HX_STREAM_NAME_SIZE];
+
+	if (status == HAPAX_OK &&
+	    !hx_source_letters_target(target, place->stream, stream, sizeof(stream)))
+		status = HAPAX_ERR_INVALID;
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "the name of the dead letters is too long");
+	memcpy(place->stream, stream, sizeof(stream));
+	(void)snprintf(place->instance, sizeof(place->instance), "letters");
+	place->starts_latest = false;
+	place->prefetch = count_max;
+	place->deletes = true;
 	return HAPAX_OK;
+}
+
+enum hapax_status hx_redis_open_letters(
+	const char *url, const char *target, size_t count_max, struct hapax_buf *ret_topics,
+	struct hapax_source **ret_source, struct hapax_error *err)
+{
+	struct hx_redis_source *source = NULL;
+	enum hapax_status status = parse_source(url, &source, err);
+
+	if (status == HAPAX_OK)
+		status = turn_to_letters(&source->place, target, count_max, ret_topics, err);
+	if (status == HAPAX_OK)
+		status = open_source(source, err);
+	if (status == HAPAX_OK)
+		*ret_source = &source->io_thread.base;
+	else if (source != NULL)
+		redis_close(&source->io_thread.base);
+	return status;
 }
 
 enum hapax_status hx_redis_source_check(const char *url, struct hapax_error *err)

@@ -43,6 +43,7 @@ struct hx_stream_place {
 	char group[HX_STREAM_NAME_SIZE];
 	char instance[HX_STREAM_NAME_SIZE]; /* "": generate one */
 	bool starts_latest;
+	bool deletes; /* acknowledged entries, too; not an option of a URL */
 	int64_t min_idle_ms;
 	size_t prefetch;
 	size_t size_max;

@@ -46,6 +46,19 @@ static size_t count_of(const struct hx_io_messages *list)
 	return count;
 }
 
+/* Dead letters that were sent again leave their stream, before the group forgets them. */
+static bool send_deletes(struct hx_redis_source *source, size_t count)
+{
+	struct hx_redis_writer *writer = &source->writer;
+	const struct hx_io_message *at = writer->acked.first;
+
+	hx_redis_line_command(&writer->line, count, HX_REDIS_WORDS("XDEL", source->place.stream));
+	for (size_t i = 0; i < count; i++, at = at->next)
+		hx_redis_line_put_text(
+			&writer->line, ((const struct hx_redis_entry *)(const void *)at)->id);
+	return send_call(writer, HX_REDIS_CALL_OTHER, 0) && has_room(writer);
+}
+
 static void send_acks(struct hx_redis_source *source)
 {
 	struct hx_redis_writer *writer = &source->writer;
@@ -53,6 +66,8 @@ static void send_acks(struct hx_redis_source *source)
 	while (writer->acked.first != NULL && has_room(writer)) {
 		size_t count = count_of(&writer->acked);
 
+		if (source->place.deletes && !send_deletes(source, count))
+			return;
 		hx_redis_line_command(
 			&writer->line, count,
 			HX_REDIS_WORDS("XACK", source->place.stream, source->place.group));

@@ -111,7 +111,7 @@ static enum hapax_status call(
 	hx_reactor_turn(&client->reactor, 0);
 	status = hx_http_call_begin(
 		http, &client->http,
-		hx_reactor_now_ns(&client->reactor) + client->timeout_ms * HX_NS_PER_MS +
+		hx_reactor_now_ns(&client->reactor) + client->call_ms * HX_NS_PER_MS +
 			(int64_t)(body.size / 1024) * HX_NS_PER_MS,
 		err);
 	if (status != HAPAX_OK)
@@ -297,12 +297,15 @@ static void run_group(
 
 static void run_call(struct hx_server_client *client, struct hx_server_call *waiting)
 {
+	if (waiting->timeout_ms > 0)
+		client->call_ms = waiting->timeout_ms;
 	waiting->status =
 		call(client, waiting->method, waiting->path, waiting->body, waiting->reply,
 		     &waiting->err);
 	if (waiting->status == HAPAX_OK && client->http_status != 200)
 		waiting->status = refusal(client, waiting->reply, &waiting->err);
 	waiting->http_status = client->http_status;
+	client->call_ms = client->timeout_ms;
 	hx_event_set(&waiting->done);
 }
 
@@ -391,6 +394,7 @@ enum hapax_status hx_server_client_open(
 	client->store = store;
 	client->place = place;
 	client->timeout_ms = timeout_ms;
+	client->call_ms = timeout_ms;
 	hx_resolver_init(&client->resolver, hx_net_system());
 	hx_buf_init(&client->head, HEAD_SIZE_MAX);
 	hx_buf_init(&client->body, BODY_SIZE_MAX);
@@ -439,10 +443,15 @@ void hx_server_client_submit(
 
 enum hapax_status hx_server_client_call(
 	struct hx_server_client *client, const char *method, const char *path,
-	struct hapax_bytes body, struct hapax_buf *reply, struct hapax_error *err)
+	struct hapax_bytes body, int64_t timeout_ms, struct hapax_buf *reply,
+	struct hapax_error *err)
 {
 	struct hx_server_call waiting = {
-		.method = method, .path = path, .body = body, .reply = reply};
+		.method = method,
+		.path = path,
+		.body = body,
+		.timeout_ms = timeout_ms,
+		.reply = reply};
 	const struct hx_server_request request = {.call = &waiting};
 	enum hapax_status status;
 

@@ -37,6 +37,7 @@ struct hx_server_call {
 	const char *method;
 	const char *path;        /* after /api/v1, with its query */
 	struct hapax_bytes body; /* JSON, or empty */
+	int64_t timeout_ms;      /* 0: the client's */
 	struct hapax_buf *reply;
 	/* Out. */
 	enum hapax_status status; /* OK: http_status and reply are set */
@@ -56,6 +57,7 @@ struct hx_server_client {
 	struct hapax_store *store;
 	const struct hx_server_place *place;
 	int64_t timeout_ms;
+	int64_t call_ms; /* of the call in progress */
 	char token[HX_SERVER_TOKEN_SIZE];
 	struct hx_tls_context *tls;
 	struct hx_request_queue queue;
@@ -95,10 +97,11 @@ void hx_server_client_submit(
 
 /*
  * Send one request and wait. OK: the daemon answered 200, with this reply. Otherwise the status
- * of the answer, or of its absence.
+ * of the answer, or of its absence. timeout_ms 0: the client's.
  */
 enum hapax_status hx_server_client_call(
 	struct hx_server_client *client, const char *method, const char *path,
-	struct hapax_bytes body, struct hapax_buf *reply, struct hapax_error *err);
+	struct hapax_bytes body, int64_t timeout_ms, struct hapax_buf *reply,
+	struct hapax_error *err);
 
 #endif

@@ -19,6 +19,9 @@
 #include "store/server/server_place.h"
 #include "store/server/server_walk.h"
 
+/* A daemon may have to ask a broker. */
+enum { CALL_MS_MAX = 60 * 1000 };
+
 static hapax_store_submit_fn server_submit;
 
 struct server_store {
@@ -74,7 +77,8 @@ enum hapax_status hapax_store_call(
 	if (base == NULL || base->ops->submit != server_submit)
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0, "only a daemon's store has an API to call");
-	return hx_server_client_call(&downcast(base)->client, method, path, body, reply, err);
+	return hx_server_client_call(
+		&downcast(base)->client, method, path, body, CALL_MS_MAX, reply, err);
 }
 
 /* The daemon counted them when it decided. */

@@ -53,7 +53,7 @@ static enum hapax_status ask(
 	struct hapax_bytes body, struct page *page, struct hapax_error *err)
 {
 	enum hapax_status status =
-		hx_server_client_call(client, method, path, body, &page->text, err);
+		hx_server_client_call(client, method, path, body, 0, &page->text, err);
 
 	if (status != HAPAX_OK)
 		return status;
