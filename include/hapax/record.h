@@ -116,7 +116,8 @@ struct hapax_record {
 
 /*
  * Pack cause for struct hapax_op, whose cause then borrows buffer. Texts above 255 bytes are cut
- * between characters; a text that is not UTF-8, or has a NUL, is left out. Empty if nothing is left.
+ * between characters; a text that is not UTF-8, or has a NUL, is left out, as is a time beyond the
+ * years 1 to 9999. Empty if nothing is left.
  */
 HAPAX_API struct hapax_bytes hapax_cause_write(
 	const struct hapax_cause *cause, unsigned char buffer[HAPAX_CAUSE_SIZE_MAX]);

@@ -16,7 +16,11 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/utf8.h"
+
+/* The first day of year 1. */
+#define CAUSE_TIME_MS_MIN INT64_C(-62135596800000)
 
 enum {
 	CAUSE_PARTS = 3,
@@ -28,6 +32,12 @@ _Static_assert(
 	CAUSE_HEAD + CAUSE_PARTS * HAPAX_CAUSE_PART_SIZE_MAX == HAPAX_CAUSE_SIZE_MAX,
 	"the largest cause fills its buffer");
 _Static_assert(HAPAX_CAUSE_PART_SIZE_MAX <= UINT8_MAX, "the size of a part is a byte");
+
+/* A time that RFC 3339 can say, so that every store and reader shows the same one. */
+static bool is_time(int64_t time_ms)
+{
+	return time_ms >= CAUSE_TIME_MS_MIN && time_ms <= HX_UTC_MS_MAX;
+}
 
 static bool is_text(struct hapax_bytes text)
 {
@@ -47,7 +57,7 @@ struct hapax_bytes hapax_cause_write(
 	const struct hapax_bytes parts[CAUSE_PARTS] = {
 		cause_cut(cause->id), cause_cut(cause->type), cause_cut(cause->source)};
 	unsigned char *at = buffer + CAUSE_HEAD;
-	uint64_t time = (uint64_t)cause->time_ms;
+	uint64_t time = is_time(cause->time_ms) ? (uint64_t)cause->time_ms : 0;
 
 	for (int i = 0; i < CAUSE_PARTS; i++) {
 		buffer[i] = (unsigned char)parts[i].size;
@@ -104,5 +114,6 @@ bool hx_cause_is_valid(struct hapax_bytes packed)
 	if (!hx_cause_fits(packed))
 		return false;
 	return !hapax_cause_read(packed, &cause) ||
-		(is_text(cause.id) && is_text(cause.type) && is_text(cause.source));
+		(is_text(cause.id) && is_text(cause.type) && is_text(cause.source) &&
+		 is_time(cause.time_ms));
 }

@@ -17,7 +17,7 @@
 /* Empty, or sizes that add up. Cheap: for asserts. */
 bool hx_cause_fits(struct hapax_bytes packed);
 
-/* The same, and every text is UTF-8 without NUL. For bytes from a disk or a peer. */
+/* The same, every text is UTF-8 without NUL, and the time is of years 1 to 9999. For bytes from a disk or a peer. */
 bool hx_cause_is_valid(struct hapax_bytes packed);
 
 #endif

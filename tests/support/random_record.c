@@ -97,7 +97,8 @@ static void choose_result(struct random_record *random, struct hx_prng *prng)
 	if (one_in(prng, 2))
 		result->headers = choose_bytes(prng, random->headers, 0, sizeof(random->headers));
 	if (one_in(prng, 4))
-		result->omitted_bytes = hx_prng_next(prng) >> hx_prng_below(prng, 60);
+		/* Below 2^63: no body is larger, and JSON and Redis count so far. */
+		result->omitted_bytes = hx_prng_next(prng) >> (1 + hx_prng_below(prng, 60));
 	else
 		result->body = choose_bytes(prng, random->body, 0, sizeof(random->body));
 }
@@ -151,7 +152,8 @@ static void choose_cause(struct random_record *random, struct hx_prng *prng)
 	cause.type = hx_bytes(text + HAPAX_CAUSE_PART_SIZE_MAX, sizes[1]);
 	cause.source = hx_bytes(text + 2 * HAPAX_CAUSE_PART_SIZE_MAX, sizes[2]);
 	if (one_in(prng, 2))
-		cause.time_ms = (int64_t)hx_prng_next(prng);
+		cause.time_ms =
+			(int64_t)hx_prng_below(prng, UINT64_C(1) << 47) - (INT64_C(1) << 45);
 	random->record.cause = hapax_cause_write(&cause, random->cause);
 }
 

@@ -91,6 +91,29 @@ static void what_is_not_text_is_left_out(void **state)
 	assert_text(back.source, "/shop");
 }
 
+/* Stores that write it as RFC 3339 keep the same one as the others. */
+static void time_without_a_date_is_left_out(void **state)
+{
+	static const int64_t kept[] = {-62135596800000, -1, 1, 253402300799999};
+	static const int64_t dropped[] = {INT64_MIN, -62135596800001, 253402300800000, INT64_MAX};
+	struct hapax_cause cause = {.id = HX_BYTES_LIT("evt_1")};
+	unsigned char buffer[HAPAX_CAUSE_SIZE_MAX];
+	struct hapax_cause back;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		cause.time_ms = kept[i];
+		assert_int_equal(hapax_cause_read(hapax_cause_write(&cause, buffer), &back), 1);
+		assert_int_equal(back.time_ms, kept[i]);
+		cause.time_ms = dropped[i];
+		assert_int_equal(hapax_cause_read(hapax_cause_write(&cause, buffer), &back), 1);
+		assert_int_equal(back.time_ms, 0);
+		/* Another writer's. */
+		memcpy(buffer + 3, &dropped[i], sizeof(dropped[i]));
+		assert_false(hx_cause_is_valid(hx_bytes(buffer, 11 + 5)));
+	}
+}
+
 /* Bytes from a disk or a peer. */
 static void damage_is_seen(void **state)
 {
@@ -121,6 +144,7 @@ int main(void)
 		cmocka_unit_test(nothing_packs_to_nothing),
 		cmocka_unit_test(long_texts_are_cut_between_characters),
 		cmocka_unit_test(what_is_not_text_is_left_out),
+		cmocka_unit_test(time_without_a_date_is_left_out),
 		cmocka_unit_test(damage_is_seen),
 	};
 
