@@ -231,6 +231,54 @@ static void an_older_ledger_is_migrated(void **state)
 	must_stay_untouched(c, HAPAX_ERR_UNSUPPORTED, "newer hapax");
 }
 
+/* A10, I16: a ledger from before events were remembered. Its records have none, later ones do. */
+static void a_ledger_without_events_is_migrated(void **state)
+{
+	const struct hapax_cause cause = {.id = {"evt_1", 5}};
+	unsigned char buffer[HAPAX_CAUSE_SIZE_MAX];
+	struct store_case *c = *state;
+	struct hx_sqlite_migrations first = {hx_sqlite_schema_migrations().texts, 1};
+	struct hx_sqlite_connection connection;
+	_Atomic uint32_t failed = 0;
+	struct hapax_error err;
+	struct hapax_op op;
+
+	write_file(path_of(c), "", 0);
+	hx_sqlite_connection_init(&connection, path_of(c), &failed);
+	assert_int_equal(hx_sqlite_connection_open(&connection, 0, &err), HAPAX_OK);
+	assert_int_equal(
+		hx_sqlite_schema_migrate(&connection, first, true, c->options.clock, &err),
+		HAPAX_OK);
+	hx_sqlite_connection_close(&connection);
+	sql(c,
+	    "INSERT INTO hapax_record (tenant, grp, key, state, origin, on_lapse, attempt, token,"
+	    " first_seen_ms, changed_ms, lease_ends_ms, due_ms, ttl_ms, owner, result_kind,"
+	    " result_class, result_status, result_omitted, result_body, attempt_id) VALUES"
+	    " (CAST('default' AS BLOB), CAST('default' AS BLOB), CAST('done' AS BLOB), 2, 0, 0, 1, 7,"
+	    "  1767225600000, 1767225600000, 0, NULL, NULL, NULL, 1, 0, 0, 0, x'616263', NULL),"
+	    " (CAST('default' AS BLOB), CAST('default' AS BLOB), CAST('held' AS BLOB), 1, 0, 0, 1, 8,"
+	    "  1767225600000, 1767225600000, 1767225700000, NULL, NULL, x'77', 0, 0, 0, 0, NULL,"
+	    "  x'00112233445566778899aabbccddeeff');"
+	    "UPDATE hapax_meta SET token = 8, claimed = 1, done = 1");
+
+	store_case_open(c);
+	assert_int_equal(sql_number(c, "SELECT version FROM hapax_meta"), 2);
+	assert_int_equal(case_state(c, "done"), HAPAX_STATE_DONE);
+	assert_true(case_bytes_are(c->record.result.body, "abc", 3));
+	assert_int_equal(c->record.cause.size, 0);
+	assert_int_equal(case_state(c, "held"), HAPAX_STATE_CLAIMED);
+	assert_int_equal(c->record.cause.size, 0);
+	assert_int_equal(case_complete(c, "held", 8), HAPAX_OK);
+	assert_int_equal(c->record.cause.size, 0);
+	op = case_op(c, HAPAX_OP_CLAIM, "new");
+	op.cause = hapax_cause_write(&cause, buffer);
+	assert_int_equal(case_run(c, &op), HAPAX_OK);
+	assert_int_equal(op.token, 9);
+	store_case_reopen(c);
+	assert_int_equal(case_state(c, "new"), HAPAX_STATE_CLAIMED);
+	assert_true(case_bytes_are(c->record.cause, buffer, 11 + 5));
+}
+
 /* A migration that fails leaves the version that was there. */
 static void a_failed_migration_changes_nothing(void **state)
 {
@@ -274,7 +322,7 @@ static void a_newer_ledger_is_refused(void **state)
 	c->store = NULL;
 	sql(c, "UPDATE hapax_meta SET version = 99");
 	must_stay_untouched(c, HAPAX_ERR_UNSUPPORTED, "store version 99");
-	must_stay_untouched(c, HAPAX_ERR_UNSUPPORTED, "up to 1");
+	must_stay_untouched(c, HAPAX_ERR_UNSUPPORTED, "up to 2");
 	/* Also when the newer one has left a log behind. */
 	sql(c, "PRAGMA journal_mode = DELETE");
 	must_stay_untouched(c, HAPAX_ERR_UNSUPPORTED, "store version 99");
@@ -291,7 +339,7 @@ static void a_ledger_migrated_under_us_is_left_alone(void **state)
 	sql(c, "UPDATE hapax_meta SET version = 99");
 	op = case_op(c, HAPAX_OP_CLAIM, "other");
 	assert_int_equal(case_run(c, &op), HAPAX_ERR_FAILED);
-	sql(c, "UPDATE hapax_meta SET version = 1");
+	sql(c, "UPDATE hapax_meta SET version = 2");
 	op = case_op(c, HAPAX_OP_LOOKUP, "k");
 	assert_int_equal(case_run(c, &op), HAPAX_ERR_FAILED);
 	assert_int_equal(sql_number(c, "SELECT count(*) FROM hapax_record"), 1);
@@ -409,6 +457,8 @@ static void what_only_looks_like_a_ledger_is_refused(void **state)
 	must_stay_untouched(c, HAPAX_ERR_CORRUPT, "not those of hapax");
 	/* A version that is ours, and tables that are not. */
 	sql(c, "UPDATE hapax_meta SET version = 1");
+	must_not_open(c, c->url, HAPAX_ERR_CORRUPT, "not those of hapax");
+	sql(c, "UPDATE hapax_meta SET version = 2");
 	must_not_open(c, c->url, HAPAX_ERR_CORRUPT, "not those of hapax");
 }
 
@@ -539,6 +589,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(an_empty_file_becomes_a_ledger, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_half_made_file_is_finished, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(an_older_ledger_is_migrated, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(
+			a_ledger_without_events_is_migrated, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			a_failed_migration_changes_nothing, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(a_newer_ledger_is_refused, set_up, tear_down),

@@ -13,7 +13,7 @@
 #include "record/record.h"
 #include "store/sqlite/statement.h"
 
-/* Positions in HX_SQLITE_ROW_HEAD and HX_SQLITE_ROW_RESULT. A parameter's number is the same. */
+/* Positions in HX_SQLITE_ROW_WHOLE. A parameter's number is the same. */
 enum column {
 	COLUMN_ID = 0,
 	COLUMN_STATE,
@@ -36,9 +36,11 @@ enum column {
 	COLUMN_RESULT_OMITTED,
 	COLUMN_RESULT_HEADERS,
 	COLUMN_RESULT_BODY,
+	COLUMN_CAUSE,
+	COLUMN_COUNT,
 };
-_Static_assert(
-	(int)COLUMN_RESULT_HEADERS == HX_SQLITE_ROW_HEAD_COUNT, "the result follows the head");
+_Static_assert((int)COLUMN_COUNT == HX_SQLITE_ROW_COUNT, "other columns follow the row");
+_Static_assert(HAPAX_STATE_DONE == 2, "HX_SQLITE_ROW_WITHOUT_RESULT has this number");
 
 /* A number in 0 .. max; otherwise *valid becomes false. */
 static unsigned read_small(sqlite3_stmt *statement, enum column column, unsigned max, bool *valid)
@@ -107,9 +109,7 @@ static void read_numbers(sqlite3_stmt *statement, struct hapax_record *record, b
 		(uint64_t)sqlite3_column_int64(statement, COLUMN_RESULT_OMITTED);
 }
 
-static int read_blobs(
-	sqlite3_stmt *statement, enum hx_sqlite_row_part part, struct hapax_record *record,
-	bool *valid)
+static int read_blobs(sqlite3_stmt *statement, struct hapax_record *record, bool *valid)
 {
 	size_t size;
 	int code = read_into(
@@ -125,17 +125,18 @@ static int read_blobs(
 		code = hx_sqlite_column_bytes(statement, COLUMN_OWNER, &record->owner);
 	if (code == SQLITE_OK)
 		code = hx_sqlite_column_bytes(statement, COLUMN_ERROR, &record->error);
-	if (code != SQLITE_OK || part == HX_SQLITE_ROW_WITHOUT_RESULT)
-		return code;
-	code = hx_sqlite_column_bytes(statement, COLUMN_RESULT_HEADERS, &record->result.headers);
+	if (code == SQLITE_OK)
+		code = hx_sqlite_column_bytes(statement, COLUMN_CAUSE, &record->cause);
+	if (code == SQLITE_OK)
+		code = hx_sqlite_column_bytes(
+			statement, COLUMN_RESULT_HEADERS, &record->result.headers);
 	if (code == SQLITE_OK)
 		code = hx_sqlite_column_bytes(statement, COLUMN_RESULT_BODY, &record->result.body);
 	return code;
 }
 
 int hx_sqlite_row_read(
-	sqlite3_stmt *statement, enum hx_sqlite_row_part part, int64_t *ret_id,
-	struct hapax_record *ret_record, bool *ret_valid)
+	sqlite3_stmt *statement, int64_t *ret_id, struct hapax_record *ret_record, bool *ret_valid)
 {
 	struct hapax_record record = {
 		.tenant = ret_record->tenant,
@@ -146,7 +147,7 @@ int hx_sqlite_row_read(
 	int code;
 
 	read_numbers(statement, &record, &valid);
-	code = read_blobs(statement, part, &record, &valid);
+	code = read_blobs(statement, &record, &valid);
 	if (code != SQLITE_OK)
 		return code;
 	*ret_valid = valid && hx_record_is_valid(&record);
@@ -212,6 +213,7 @@ static int bind_blobs(sqlite3_stmt *statement, const struct hapax_record *record
 	code |= bind_or_null(statement, COLUMN_ERROR, record->error);
 	code |= bind_or_null(statement, COLUMN_RESULT_HEADERS, record->result.headers);
 	code |= bind_or_null(statement, COLUMN_RESULT_BODY, record->result.body);
+	code |= bind_or_null(statement, COLUMN_CAUSE, record->cause);
 	return code;
 }
 

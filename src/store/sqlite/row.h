@@ -18,22 +18,20 @@
 
 #include <hapax/record.h>
 
-/* Columns 0 to 18 of every statement that reads records. */
 #define HX_SQLITE_ROW_HEAD                                                        \
 	"id, state, origin, on_lapse, attempt, token, first_seen_ms, changed_ms," \
 	" lease_ends_ms, due_ms, ttl_ms, fingerprint, attempt_id, owner, error,"  \
 	" result_kind, result_class, result_status, result_omitted"
 
-/* Columns 19 and 20: large, so read only on request. */
-#define HX_SQLITE_ROW_RESULT "result_headers, result_body"
+/*
+ * The columns of every statement that reads records. Without the result, which may be large, DONE
+ * has no cause either: its column is behind the body, and reading it would walk over all of that.
+ */
+#define HX_SQLITE_ROW_WHOLE HX_SQLITE_ROW_HEAD ", result_headers, result_body, cause"
+#define HX_SQLITE_ROW_WITHOUT_RESULT \
+	HX_SQLITE_ROW_HEAD ", NULL, NULL, CASE state WHEN 2 THEN NULL ELSE cause END"
 
-enum { HX_SQLITE_ROW_HEAD_COUNT = 19 };
-
-/* Which parts of a row to read. */
-enum hx_sqlite_row_part {
-	HX_SQLITE_ROW_WITHOUT_RESULT, /* headers and body are left empty */
-	HX_SQLITE_ROW_WHOLE,
-};
+enum { HX_SQLITE_ROW_COUNT = 22 };
 
 /*
  * Read statement's current row into *ret_record, whose tenant, group and key the caller has set.
@@ -41,10 +39,9 @@ enum hx_sqlite_row_part {
  * check.
  */
 int hx_sqlite_row_read(
-	sqlite3_stmt *statement, enum hx_sqlite_row_part part, int64_t *ret_id,
-	struct hapax_record *ret_record, bool *ret_valid);
+	sqlite3_stmt *statement, int64_t *ret_id, struct hapax_record *ret_record, bool *ret_valid);
 
-/* Bind parameters 1 to 20 of insert and update. */
+/* Bind parameters 1 to 21 of insert and update. */
 int hx_sqlite_row_bind(sqlite3_stmt *statement, const struct hapax_record *record);
 
 #endif

@@ -96,7 +96,7 @@ static int add_record(
 		return code;
 	code = sqlite3_step(statement);
 	if (code == SQLITE_ROW)
-		code = hx_sqlite_row_read(statement, HX_SQLITE_ROW_WHOLE, &id, &record, &valid);
+		code = hx_sqlite_row_read(statement, &id, &record, &valid);
 	else if (code == SQLITE_DONE)
 		code = SQLITE_CORRUPT;
 	if (code == SQLITE_OK && valid) {

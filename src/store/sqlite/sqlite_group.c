@@ -93,22 +93,18 @@ void hx_sqlite_ops_fail(struct hapax_op *ops, size_t count, enum hapax_status st
 }
 
 /* Read headers and body only to hand them out, compare them or write them back. */
-static enum hx_sqlite_row_part part_needed(const struct hapax_op *op)
+static bool needs_result(const struct hapax_op *op)
 {
-	if (op->record != NULL || op->type == HAPAX_OP_SET || op->type == HAPAX_OP_EXPIRE ||
-	    (op->type == HAPAX_OP_FORGET && op->set_if == HAPAX_SET_IF_EQUAL))
-		return HX_SQLITE_ROW_WHOLE;
-	return HX_SQLITE_ROW_WITHOUT_RESULT;
+	return op->record != NULL || op->type == HAPAX_OP_SET || op->type == HAPAX_OP_EXPIRE ||
+		(op->type == HAPAX_OP_FORGET && op->set_if == HAPAX_SET_IF_EQUAL);
 }
 
-static int load_row(
-	sqlite3_stmt *statement, struct hapax_op *op, enum hx_sqlite_row_part part,
-	struct hx_sqlite_slot *slot)
+static int load_row(sqlite3_stmt *statement, struct hapax_op *op, struct hx_sqlite_slot *slot)
 {
 	struct hapax_record row = {.tenant = op->tenant, .group = op->group, .key = op->key};
 	enum hapax_status status = HAPAX_ERR_CORRUPT;
 	bool valid = false;
-	int code = hx_sqlite_row_read(statement, part, &slot->id, &row, &valid);
+	int code = hx_sqlite_row_read(statement, &slot->id, &row, &valid);
 
 	if (code != SQLITE_OK)
 		return code;
@@ -124,12 +120,10 @@ static int load_row(
 static int load(
 	struct hx_sqlite_transaction *transaction, struct hapax_op *op, struct hx_sqlite_slot *slot)
 {
-	enum hx_sqlite_row_part part = part_needed(op);
 	sqlite3_stmt *statement;
 	int code = hx_sqlite_statement(
 		transaction->connection,
-		part == HX_SQLITE_ROW_WHOLE ? HX_SQLITE_RECORD_FIND_WHOLE : HX_SQLITE_RECORD_FIND,
-		&statement);
+		needs_result(op) ? HX_SQLITE_RECORD_FIND_WHOLE : HX_SQLITE_RECORD_FIND, &statement);
 
 	slot->is_live = true;
 	slot->has_row = false;
@@ -142,7 +136,7 @@ static int load(
 		return SQLITE_NOMEM;
 	code = sqlite3_step(statement);
 	if (code == SQLITE_ROW)
-		code = load_row(statement, op, part, slot);
+		code = load_row(statement, op, slot);
 	else if (code == SQLITE_DONE)
 		code = SQLITE_OK;
 	(void)sqlite3_reset(statement);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sqlite_schema.c - makes and checks the ledger's tables; sqlite_schema_1.sql has them.
+ * sqlite_schema.c - makes and checks the ledger's tables; sqlite_schema_*.sql has them.
  */
 #include "store/sqlite/sqlite_schema.h"
 
@@ -13,10 +13,12 @@
 #include "store/sqlite/meta.h"
 
 extern const char hx_sqlite_schema_1_sql[];
+extern const char hx_sqlite_schema_2_sql[];
 
 /* From version i to i + 1. */
 static const char *const migration_texts[] = {
 	hx_sqlite_schema_1_sql,
+	hx_sqlite_schema_2_sql,
 };
 _Static_assert(
 	HX_COUNT(migration_texts) == HX_SQLITE_SCHEMA_VERSION, "a migration for each version");
@@ -210,6 +212,9 @@ enum hapax_status hx_sqlite_schema_migrate(
 	}
 	if (sqlite3_get_autocommit(connection->db) == 0)
 		(void)hx_sqlite_run(connection, HX_SQLITE_ROLLBACK);
+	/* A step that does not fit its tables: they are not ours, or damaged. */
+	if (status == HAPAX_OK && (code & 0xff) == SQLITE_ERROR)
+		return hx_sqlite_schema_fail(connection, code, err);
 	if (status == HAPAX_OK && code != SQLITE_OK)
 		status = hx_sqlite_connection_fail(connection, code, stage, what, err);
 	return status;

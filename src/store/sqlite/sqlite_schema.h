@@ -18,7 +18,7 @@
 #include "store/sqlite/sqlite_connection.h"
 
 enum {
-	HX_SQLITE_SCHEMA_VERSION = 1,
+	HX_SQLITE_SCHEMA_VERSION = 2,
 	HX_SQLITE_APPLICATION_ID = 0x68707831, /* "hpx1" */
 };
 

@@ -46,16 +46,14 @@ static int find_due(
 	if (code == SQLITE_DONE)
 		code = SQLITE_OK;
 	if (*ret_found) {
-		code = hx_sqlite_column_bytes(statement, HX_SQLITE_ROW_HEAD_COUNT, &row.tenant);
+		code = hx_sqlite_column_bytes(statement, HX_SQLITE_ROW_COUNT, &row.tenant);
 		if (code == SQLITE_OK)
 			code = hx_sqlite_column_bytes(
-				statement, HX_SQLITE_ROW_HEAD_COUNT + 1, &row.group);
+				statement, HX_SQLITE_ROW_COUNT + 1, &row.group);
 		if (code == SQLITE_OK)
-			code = hx_sqlite_column_bytes(
-				statement, HX_SQLITE_ROW_HEAD_COUNT + 2, &row.key);
+			code = hx_sqlite_column_bytes(statement, HX_SQLITE_ROW_COUNT + 2, &row.key);
 		if (code == SQLITE_OK)
-			code = hx_sqlite_row_read(
-				statement, HX_SQLITE_ROW_WITHOUT_RESULT, ret_id, &row, ret_valid);
+			code = hx_sqlite_row_read(statement, ret_id, &row, ret_valid);
 		if (code == SQLITE_OK && *ret_valid &&
 		    hx_record_copy(&row, ret_record, buf) != HAPAX_OK)
 			code = SQLITE_NOMEM;

@@ -29,29 +29,29 @@ static const char *const texts[HX_SQLITE_STATEMENT_COUNT] = {
 		" store_ms = ?6, boot_ms = ?7, owed_ms = ?8, boot_id = ?9 WHERE id = 1",
 
 	[HX_SQLITE_RECORD_FIND] =
-		"SELECT " HX_SQLITE_ROW_HEAD
+		"SELECT " HX_SQLITE_ROW_WITHOUT_RESULT
 		" FROM main.hapax_record WHERE tenant = ?1 AND grp = ?2 AND key = ?3",
 	[HX_SQLITE_RECORD_FIND_WHOLE] =
-		"SELECT " HX_SQLITE_ROW_HEAD ", " HX_SQLITE_ROW_RESULT
+		"SELECT " HX_SQLITE_ROW_WHOLE
 		" FROM main.hapax_record WHERE tenant = ?1 AND grp = ?2 AND key = ?3",
-	[HX_SQLITE_RECORD_READ_WHOLE] = "SELECT " HX_SQLITE_ROW_HEAD ", " HX_SQLITE_ROW_RESULT
-					" FROM main.hapax_record WHERE id = ?1",
+	[HX_SQLITE_RECORD_READ_WHOLE] =
+		"SELECT " HX_SQLITE_ROW_WHOLE " FROM main.hapax_record WHERE id = ?1",
 	[HX_SQLITE_RECORD_INSERT] =
 		"INSERT INTO main.hapax_record (state, origin, on_lapse, attempt, token, first_seen_ms,"
 		" changed_ms, lease_ends_ms, due_ms, ttl_ms, fingerprint, attempt_id, owner, error,"
 		" result_kind, result_class, result_status, result_omitted, result_headers, result_body,"
-		" tenant, grp, key) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14,"
-		" ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23)",
+		" cause, tenant, grp, key) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
+		" ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24)",
 	[HX_SQLITE_RECORD_UPDATE] =
 		"UPDATE main.hapax_record SET state = ?1, origin = ?2, on_lapse = ?3, attempt = ?4,"
 		" token = ?5, first_seen_ms = ?6, changed_ms = ?7, lease_ends_ms = ?8, due_ms = ?9,"
 		" ttl_ms = ?10, fingerprint = ?11, attempt_id = ?12, owner = ?13, error = ?14,"
 		" result_kind = ?15, result_class = ?16, result_status = ?17, result_omitted = ?18,"
-		" result_headers = ?19, result_body = ?20 WHERE id = ?21",
+		" result_headers = ?19, result_body = ?20, cause = ?21 WHERE id = ?22",
 	[HX_SQLITE_RECORD_DELETE] = "DELETE FROM main.hapax_record WHERE id = ?1",
 
 	[HX_SQLITE_DUE_NEXT] =
-		"SELECT " HX_SQLITE_ROW_HEAD ", tenant, grp, key"
+		"SELECT " HX_SQLITE_ROW_WITHOUT_RESULT ", tenant, grp, key"
 		" FROM main.hapax_record WHERE due_ms <= ?1 ORDER BY due_ms LIMIT 1 OFFSET ?2",
 	[HX_SQLITE_DUE_COUNT] =
 		"SELECT count(*) FROM (SELECT state FROM main.hapax_record WHERE due_ms <= ?1 LIMIT ?2)"

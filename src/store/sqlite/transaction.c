@@ -261,7 +261,7 @@ int hx_sqlite_transaction_remove(
 }
 
 /* Parameters after those of the row. */
-enum { ROW_ID = 21, ROW_TENANT = 21, ROW_GROUP = 22, ROW_KEY = 23 };
+enum { ROW_ID = 22, ROW_TENANT = 22, ROW_GROUP = 23, ROW_KEY = 24 };
 
 int hx_sqlite_transaction_replace(
 	struct hx_sqlite_transaction *transaction, int64_t id, enum hapax_state before,
