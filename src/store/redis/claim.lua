@@ -1,6 +1,7 @@
 -- claim.lua - claims, or checks: see usual.lua.
 --
--- ARGV: 7 per operation: flags, 'room base' or '', lease, ttl, fingerprint, attempt_id, owner
+-- ARGV: 8 per operation: flags, 'room base' or '', lease, ttl, fingerprint, attempt_id, owner,
+-- cause
 -- The answer is the token if there was no record.
 local is_check = ARGV[4] == 'check'
 local parked_max = tonumber(match(ARGV[3], '^0 0 (%d+)$'))
@@ -24,14 +25,18 @@ local function take(name, at)
 		set = {'HSET', name, 'state', 'done', 'token', format('%d', fresh), 'attempt', '1', 'seen', stamp,
 			'changed', stamp, 'origin', 'check'}
 	else
-		local by, owner, lease = ARGV[at + 5], ARGV[at + 6], nil
-		size = size + #by + #owner
+		local by, owner, cause, lease = ARGV[at + 5], ARGV[at + 6], ARGV[at + 7], nil
+		size = size + #by + #owner + #cause
 		lease, from = lease_of(now, ARGV[at + 2])
 		set = {'HSET', name, 'state', 'claimed', 'token', format('%d', fresh), 'attempt', '1', 'seen', stamp,
 			'changed', stamp, 'origin', 'claim', 'lease', lease, 'by', by}
 		n = 18
 		if owner ~= '' then
 			set[n + 1], set[n + 2] = 'owner', owner
+			n = n + 2
+		end
+		if cause ~= '' then
+			set[n + 1], set[n + 2] = 'cause', cause
 			n = n + 2
 		end
 		if find(ARGV[at], 'p', 1, true) then
@@ -77,7 +82,7 @@ end
 -- A record exists and stays unchanged. nil: not a usual case.
 local function show(name, at)
 	local row = call('HMGET', name, 'state', 'token', 'attempt', 'seen', 'changed', 'lease', 'expires', 'ttl', 'lapse',
-		'origin', 'print', 'by', 'owner', 'error')
+		'origin', 'print', 'by', 'owner', 'error', 'cause')
 	local print = ARGV[at + 4]
 	local outcome, left = nil, 0
 	if not (tonumber(row[2]) and tonumber(row[3]) and tonumber(row[4]) and tonumber(row[5])) then
@@ -96,23 +101,23 @@ local function show(name, at)
 	local record = false
 	if find(ARGV[at], 'w', 1, true) then
 		record = row
-		for i = 1, 14 do
+		for i = 1, 15 do
 			record[i] = record[i] or ''
 		end
-		record[15] = false
+		record[16] = false
 		if outcome == 'replay' then
 			local results = call('HMGET', name, 'kind', 'class', 'status', 'omitted', 'headers', 'body')
 			for i = 1, 6 do
 				results[i] = results[i] or ''
 			end
-			record[15] = results
+			record[16] = results
 		end
 	end
 	return {outcome, unverified, row[2], row[3], row[4], row[7] or '', left, record}
 end
 
 for i = 1, count do
-	local at = 5 + (i - 1) * 7
+	local at = 5 + (i - 1) * 8
 	local name = KEYS[4 + i]
 	local answer
 	if parked_max and not find(ARGV[at], 'l', 1, true) then
@@ -130,7 +135,7 @@ for i = 1, count do
 		local room, base = match(ARGV[at + 1], '^(%d+) (%d+)$')
 		answer = by_all_rules(i, {ARGV[1], ARGV[2], '', keys_max, bytes_max, parked_limit, ARGV[4], ARGV[at], room or '0',
 			base or '0', ARGV[at + 2], ARGV[at + 3], ARGV[at + 4], ARGV[at + 5], ARGV[at + 6], '', '0', '', '',
-			'', '', '', '', ''})
+			'', '', '', '', '', ARGV[at + 7]})
 	end
 	if refusal then
 		return refusal

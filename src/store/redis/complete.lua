@@ -10,7 +10,7 @@ local expires_of = spans()
 
 local function finish(name, at, row, attempt, seen)
 	local member = sub(name, skip)
-	local size = 600 + 4 * #member + #(row[7] or '') + #ARGV[at + 7] + #ARGV[at + 8]
+	local size = 600 + 4 * #member + #(row[7] or '') + #(row[10] or '') + #ARGV[at + 7] + #ARGV[at + 8]
 	local expires, n = -1, 12
 	if not has_written then
 		-- It needs no memory. The commands after it may then write even if the server is
@@ -56,7 +56,7 @@ for i = 1, #KEYS - 4 do
 	local answer
 	if ARGV[at] == '' and not has_limits then
 		local row = try('HMGET', name, 'state', 'token', 'attempt', 'seen', 'ttl', 'bytes', 'print', 'owner',
-			'error')
+			'error', 'cause')
 		if row.err then
 			answer = failed(row)
 		elseif row[1] == 'claimed' and row[2] == ARGV[at + 2] then
@@ -71,7 +71,7 @@ for i = 1, #KEYS - 4 do
 		local room, base = match(ARGV[at + 1], '^(%d+) (%d+)$')
 		answer = by_all_rules(i, {ARGV[1], ARGV[2], '', keys_max, bytes_max, parked_max, 'complete', ARGV[at],
 			room or '0', base or '0', '', '', '', '', '', '', ARGV[at + 2], '', ARGV[at + 3], ARGV[at + 4],
-			ARGV[at + 5], ARGV[at + 6], ARGV[at + 7], ARGV[at + 8]})
+			ARGV[at + 5], ARGV[at + 6], ARGV[at + 7], ARGV[at + 8], ''})
 	end
 	if refusal then
 		return refusal

@@ -3,21 +3,21 @@
 --
 -- KEYS[4 + i] the record of operation i
 -- ARGV[3] '1': all or nothing; [4] keys_max, [5] bytes_max (0: none), [6] parked_max
--- then 18 per operation:
+-- then 19 per operation:
 --   1 type   2 flags, letters: w return the record, l the room is final, p lapse park,
 --   f force, s set only, k keep ttl, t ttl is a time, a if absent, x if present, e if equal,
 --   o the value exceeds the limit: refuse it
 --   3 room for the record's texts   4 size of tenant, group and key   5 lease   6 ttl
 --   7 fingerprint   8 attempt_id   9 owner   10 error   11 token   12 expected
---   13 kind   14 class   15 status   16 omitted   17 headers   18 body
+--   13 kind   14 class   15 status   16 omitted   17 headers   18 body   19 cause
 -- load passes its record there: lease is its end, and expected is 'state attempt seen changed
 -- expires origin', with - for never.
 --
 -- Answers {removed, answer...}. If the record that operation i returns needs more room, nothing was
 -- done, and the answer is {'room', i, size}. An answer is {outcome, unverified, token, attempt,
--- seen, expires, lease left, record}. A record is false, or its 14 fields and then false, 1 (the
+-- seen, expires, lease left, record}. A record is false, or its 15 fields and then false, 1 (the
 -- result is the caller's own) or the six fields of its result.
-local FIRST, STRIDE = 7, 18
+local FIRST, STRIDE = 7, 19
 local TOKEN_MAX = 9007199254740991
 local ATTEMPT_MAX = 4294967295
 local TTL_MAX = 3155760000000
@@ -78,7 +78,7 @@ end
 local function begin(op, origin)
 	return {state = '', token = take_token(op), attempt = '1', seen = text(now), changed = text(now),
 		lease = '', expires = '', ttl = ttl_of(op), lapse = '', origin = origin, print = '', by = '',
-		owner = '', error = '', bytes = ''}
+		owner = '', error = '', cause = '', bytes = ''}
 end
 
 local function enter_claimed(record, op)
@@ -116,6 +116,7 @@ local function acquire(op, old)
 		enter_claimed(next, op)
 		next.lapse = has(op, 'p') and 'park' or ''
 		next.owner = op.owner
+		next.cause = op.cause
 		next.by = op.by
 	end
 	change(op, next, no_results)
@@ -270,7 +271,7 @@ local function load_record(op)
 	local next = {state = state, token = op.token, attempt = attempt, seen = seen, changed = changed,
 		lease = op.lease, expires = expires == '-' and '' or expires, ttl = op.ttl,
 		lapse = has(op, 'p') and 'park' or '', origin = origin, print = op.print, by = op.by,
-		owner = op.owner, error = op.error, bytes = ''}
+		owner = op.owner, error = op.error, cause = op.cause, bytes = ''}
 	token = math.max(token, tonumber(op.token))
 	change(op, next, op.given)
 	answer(op, 'applied', next)
@@ -314,7 +315,7 @@ local function read_op(i)
 	local op = {type = ARGV[at], flags = ARGV[at + 1], room = tonumber(ARGV[at + 2]),
 		base = tonumber(ARGV[at + 3]), lease = ARGV[at + 4], ttl = ARGV[at + 5],
 		print = ARGV[at + 6], by = ARGV[at + 7], owner = ARGV[at + 8], error = ARGV[at + 9],
-		token = ARGV[at + 10], expected = ARGV[at + 11], name = name, unverified = 0,
+		token = ARGV[at + 10], expected = ARGV[at + 11], cause = ARGV[at + 18], name = name, unverified = 0,
 		member = string.sub(name, #prefix + 2)}
 	op.given = {ARGV[at + 12], ARGV[at + 13], ARGV[at + 14], ARGV[at + 15], ARGV[at + 16],
 		ARGV[at + 17]}
@@ -324,7 +325,7 @@ end
 -- Approximate memory of a record in the server: its hash, its entries in two sorted sets, its name.
 local function size_of(op)
 	local next = op.next
-	local size = 600 + 4 * #op.member + #next.print + #next.by + #next.owner + #next.error
+	local size = 600 + 4 * #op.member + #next.print + #next.by + #next.owner + #next.error + #next.cause
 	if op.results then
 		return size + #op.results[5] + #op.results[6]
 	end
@@ -390,7 +391,7 @@ local function room_needed(op)
 	if not record then
 		return 0
 	end
-	local size = op.base + #record.owner + #record.error
+	local size = op.base + #record.owner + #record.error + #record.cause
 	if record == op.next and op.results then
 		return size + #op.results[5] + #op.results[6]
 	elseif has_result(record) then
@@ -405,22 +406,22 @@ local function show(op)
 		return false
 	end
 	local shown = {}
-	for i = 1, 14 do
+	for i = 1, 15 do
 		shown[i] = record[fields[i]]
 	end
-	shown[15] = false
+	shown[16] = false
 	if op.outcome == 'mismatch' or not has_result(record) then
 		return shown
 	end
 	if record == op.next and op.results then
-		shown[15] = op.is_own and #op.results[6] > 0 and 1 or op.results
+		shown[16] = op.is_own and #op.results[6] > 0 and 1 or op.results
 		return shown
 	end
 	local results = call('HMGET', op.name, unpack(result_fields))
 	for i = 1, #result_fields do
 		results[i] = results[i] or ''
 	end
-	shown[15] = results
+	shown[16] = results
 	return shown
 end
 

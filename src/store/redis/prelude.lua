@@ -15,7 +15,7 @@
 local call = redis.call
 local prefix = ARGV[2]
 local fields = {'state', 'token', 'attempt', 'seen', 'changed', 'lease', 'expires', 'ttl', 'lapse',
-	'origin', 'print', 'by', 'owner', 'error', 'bytes'}
+	'origin', 'print', 'by', 'owner', 'error', 'cause', 'bytes'}
 local result_fields = {'kind', 'class', 'status', 'omitted', 'headers', 'body'}
 
 -- Numbers below 2^53, without exponent.

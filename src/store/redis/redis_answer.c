@@ -161,7 +161,8 @@ static bool read_head(struct hapax_bytes *rest, struct hapax_record *record)
 		    rest, record->attempt_id, HAPAX_ATTEMPT_ID_SIZE, HAPAX_ATTEMPT_ID_SIZE,
 		    &attempt_id_size) ||
 	    !hx_resp_next_text(rest, &record->owner) || !hx_resp_next_text(rest, &record->error) ||
-	    token < 0 || attempt < 0 || attempt > UINT32_MAX)
+	    !hx_resp_next_text(rest, &record->cause) || token < 0 || attempt < 0 ||
+	    attempt > UINT32_MAX)
 		return false;
 	record->state = (enum hapax_state)state;
 	record->on_lapse = (enum hapax_on_lapse)lapse;
@@ -183,7 +184,7 @@ bool hx_redis_record_read(
 		return false;
 	if (value.type == HX_RESP_NULL)
 		return true;
-	if (value.type != HX_RESP_ARRAY || value.integer != 15 || !read_head(rest, ret_record) ||
+	if (value.type != HX_RESP_ARRAY || value.integer != 16 || !read_head(rest, ret_record) ||
 	    !hx_resp_next(rest, &value))
 		return false;
 	*ret_present = true;

@@ -20,8 +20,8 @@
 
 enum {
 	ARGUMENTS = 4,     /* all_or_nothing and three limits */
-	OP_ARGUMENTS = 18, /* see operate.lua */
-	CLAIM_ARGUMENTS = 7,
+	OP_ARGUMENTS = 19, /* see operate.lua */
+	CLAIM_ARGUMENTS = 8,
 	COMPLETE_ARGUMENTS = 9,
 
 	/* Size of a usual operation without its texts. */
@@ -179,6 +179,7 @@ struct arguments {
 	size_t fingerprint_size;
 	const unsigned char *attempt_id; /* NULL: none */
 	struct hapax_bytes owner;
+	struct hapax_bytes cause;
 	struct hapax_bytes error;
 	uint64_t token;
 	struct hapax_bytes expected;
@@ -200,6 +201,7 @@ static void gather(const struct hapax_op *op, struct arguments *out)
 		.fingerprint_size = HAPAX_FINGERPRINT_SIZE,
 		.attempt_id = is_claim ? op->attempt_id : NULL,
 		.owner = is_claim ? op->owner : hx_bytes(NULL, 0),
+		.cause = is_claim ? op->cause : hx_bytes(NULL, 0),
 		.error = op->error,
 		.token = op->token,
 		.expected = op->expected,
@@ -221,6 +223,7 @@ static void gather_load(const struct hapax_record *record, struct arguments *out
 		.fingerprint_size = record->fingerprint_size,
 		.attempt_id = has_id ? record->attempt_id : NULL,
 		.owner = record->owner,
+		.cause = record->cause,
 		.error = record->error,
 		.token = record->token,
 		.result = &record->result,
@@ -261,6 +264,7 @@ static void put_op(
 	hx_resp_word_integer(command, (int64_t)arguments.token);
 	hx_resp_word(command, arguments.expected);
 	put_result(command, arguments.result, encoder->options->result_size_max);
+	hx_resp_word(command, arguments.cause);
 }
 
 static void put_name(
@@ -321,6 +325,7 @@ static void put_claim(
 	put_hex(command, arguments.fingerprint, arguments.fingerprint_size);
 	put_hex(command, arguments.attempt_id, HAPAX_ATTEMPT_ID_SIZE);
 	hx_resp_word(command, arguments.owner);
+	hx_resp_word(command, arguments.cause);
 }
 
 /* In the format of complete.lua. */
@@ -343,7 +348,7 @@ bool hx_redis_op_is_usual(const struct hapax_op *op)
 
 size_t hx_redis_op_size(const struct hapax_op *op)
 {
-	return OP_SIZE + hx_room_name_size(op) + op->owner.size + result_size(op);
+	return OP_SIZE + hx_room_name_size(op) + op->owner.size + op->cause.size + result_size(op);
 }
 
 static void set_prefix(struct hx_redis_encoder *encoder, unsigned partition)

@@ -12,16 +12,16 @@ for i, member in ipairs(members) do
 	answers[#answers + 1] = member
 	if record and is_valid(record) then
 		local shown = {}
-		for k = 1, 14 do
+		for k = 1, 15 do
 			shown[k] = record[fields[k]]
 		end
-		shown[15] = false
+		shown[16] = false
 		if record.state == 'done' then
 			local results = call('HMGET', name_of(member), unpack(result_fields))
 			for k = 1, #result_fields do
 				results[k] = results[k] or ''
 			end
-			shown[15] = results
+			shown[16] = results
 			size = size + #results[5] + #results[6]
 		end
 		answers[#answers + 1] = shown
