@@ -69,6 +69,7 @@ static void write_other(
 		hx_json_write_any(json, "owner", item->record.owner);
 	if (item->record.error.size > 0)
 		hx_json_write_body(json, "error", item->record.error);
+	hx_record_cause_write_json(json, item->record.cause);
 	if (op->outcome == HAPAX_OUTCOME_REPLAY && op->type == HAPAX_OP_CLAIM)
 		hx_record_result_write_json(json, &item->record.result, 0);
 }

@@ -4,6 +4,7 @@
  */
 #include "api/api_operation.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "api/route.h"
@@ -47,6 +48,9 @@ static const struct hx_json_field fields[] = {
 		"lost"},
 	{"owner", HX_JSON_FIELD_BYTES, .uses = HX_USE_CLAIM | HX_USE_ANY, AT(owner),
 	 .max = HX_OWNER_SIZE_MAX, .doc = "text for people: who holds the claim"},
+	{"event", HX_JSON_FIELD_OBJECT, .flags = HX_JSON_FIELD_NULLABLE,
+	 .uses = HX_USE_CLAIM | HX_USE_ANY, AT(event), .section = &hx_event_json_section,
+	 .doc = "the event that the key is claimed for; the record remembers it"},
 	{"lease_ms", HX_JSON_FIELD_INTEGER, .uses = HX_USE_CLAIM | HX_USE_RENEW | HX_USE_ANY,
 	 AT(lease_ms), .min = 1, .max = HX_LEASE_MS_MAX,
 	 .doc = "how long the claim lasts without renewal (default: that of the scope, or 30 s)"},
@@ -124,8 +128,11 @@ void hx_api_batch_free(struct hx_api_batch *batch)
 {
 	if (batch == NULL)
 		return;
-	for (size_t i = 0; i < batch->count; i++)
+	assert(batch->count == 0 || batch->items != NULL);
+	for (size_t i = 0; i < batch->count; i++) {
 		hx_buf_done(&batch->items[i].buf);
+		hx_free(batch->items[i].cause);
+	}
 	hx_free(batch->ops);
 	hx_free(batch->items);
 	hx_free(batch->indexes);
@@ -183,11 +190,34 @@ static void apply_scope(
 		op->on_lapse = scope->on_lapse;
 }
 
+/* Pack the event of the claim, or of the record to load. */
+static enum hapax_status fill_cause(
+	struct hx_api_item *item, struct hapax_op *op, struct hapax_error *err)
+{
+	bool is_load = op->type == HAPAX_OP_LOAD;
+	unsigned char buffer[HAPAX_CAUSE_SIZE_MAX];
+	struct hapax_bytes cause = hx_record_cause_from_json(
+		is_load ? &item->said.load.event : &item->said.event, buffer);
+
+	item->load.cause = hx_bytes(NULL, 0);
+	if (cause.size == 0)
+		return HAPAX_OK;
+	item->cause = hx_alloc(cause.size);
+	if (item->cause == NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_NO_MEMORY, 0,
+			"not enough memory for an event; nothing changed");
+	memcpy(item->cause, cause.data, cause.size);
+	*(is_load ? &item->load.cause : &op->cause) = hx_bytes(item->cause, cause.size);
+	return HAPAX_OK;
+}
+
 static void fill(
 	struct hx_api_item *item, enum hx_operation_use use, const struct hx_config *config,
 	struct hapax_op *op)
 {
 	struct hx_operation *said = &item->said;
+	unsigned char cause[HAPAX_CAUSE_SIZE_MAX];
 
 	op->type = type_of(use, said);
 	op->flags = flags_of(op->type, said);
@@ -203,7 +233,7 @@ static void fill(
 	op->owner = said->owner;
 	op->error = said->error;
 	op->expected = said->expected;
-	hx_record_from_json(&said->load, &item->load);
+	hx_record_from_json(&said->load, cause, &item->load);
 	op->load = has(said, "load") ? &item->load : NULL;
 	op->lease_ms = said->lease_ms;
 	op->ttl_ms = has(said, "expires_ms") ? said->expires_ms : said->ttl_ms;
@@ -258,8 +288,10 @@ enum hapax_status hx_api_batch_read(
 	for (size_t i = 0; i < count && status == HAPAX_OK; i++, node = &tree->nodes[node->next]) {
 		status = hx_json_object_read(
 			reader, node, &hx_operation_section, use, &batch->items[i].said, err);
-		if (status == HAPAX_OK)
+		if (status == HAPAX_OK) {
 			fill(&batch->items[i], use, config, &batch->ops[i]);
+			status = fill_cause(&batch->items[i], &batch->ops[i], err);
+		}
 	}
 	if (status != HAPAX_OK) {
 		hx_api_batch_free(batch);

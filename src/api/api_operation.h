@@ -46,6 +46,7 @@ struct hx_operation {
 	struct hapax_bytes owner;
 	struct hapax_bytes error;
 	struct hapax_bytes expected;
+	struct hx_event_json event;
 	unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 	int64_t lease_ms;
@@ -70,6 +71,7 @@ struct hx_api_item {
 	struct hx_operation said;
 	struct hapax_result result;
 	struct hapax_record load;
+	unsigned char *cause;       /* of the claim, or of the record to load; NULL: none */
 	struct hapax_record record; /* the record in the answer */
 	struct hapax_buf buf;
 };

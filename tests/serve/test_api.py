@@ -116,6 +116,34 @@ def test_claim_complete_replay(cli):
         call("POST", "/renew", {**named, "token": 1}).is_problem(409, "stop the work")
 
 
+def test_a_claim_names_its_event(cli):
+    """A10: duplicates, lookups and listings show the event of the first delivery."""
+    event = {"id": "evt_1", "type": "order.créé", "source": "/shop", "time": "2026-11-18T09:00:00.250Z"}
+    with api(cli) as (_, call):
+        token = call.claim("k", event=event)["token"]
+        expect(call.claim("k", event={"id": "evt_2"})["event"], event)
+        call("POST", "/complete", {"key": "k", "token": token, "result": {"body": "paid"}})
+        replay = call.claim("k")
+        expect((replay["outcome"], replay["event"]), ("replay", event))
+        expect(call("GET", "/keys/default/default/k").json["event"], event)
+        expect(call("GET", "/keys").json["keys"][0]["event"], event)
+        # Controls go both ways as Base64.
+        call.claim("controls", event={"id_base64": "YQoB", "source": "a\n\u0001"})
+        shown = call("GET", "/keys/default/default/controls").json["event"]
+        expect(shown, {"id_base64": "YQoB", "source_base64": "YQoB"})
+        # A part that is missing stays so; a long one is cut between characters; and none is none.
+        call.claim("some", event={"id": "a" + "€" * 200, "time": None})
+        expect(call("GET", "/keys/default/default/some").json["event"], {"id": "a" + "€" * 84})
+        for number, none in enumerate(({}, None, {"id": ""})):
+            call.claim(f"none{number}", event=none)
+            expect("event" in call("GET", f"/keys/default/default/none{number}").json, False)
+        # A mark has none, and no other operation takes one.
+        call("POST", "/check", {"key": "m", "event": event}).is_problem(400, "unknown member 'event'")
+        call("POST", "/complete", {"key": "k", "token": token, "event": event}).is_problem(400, "unknown member 'event'")
+        marks = call("POST", "/operations", [{"op": "check", "key": "m", "event": event, "record": True}]).json
+        expect("event" in marks[0]["record"], False)
+
+
 def test_only_who_acquired_is_told_the_token(cli):
     """A caller that sends back what it got cannot end another caller's claim."""
     same, other = hashlib.sha256(b"1").hexdigest(), hashlib.sha256(b"2").hexdigest()
@@ -578,6 +606,12 @@ BAD_BODIES = (
     (b'{"key":"a","on_lapse":"explode"}', 400, "one of retry, park"),
     (b'{"key":"a","fingerprint":"12"}', 400, "64 digits"),
     (b'{"key":"a","attempt_id":"' + b"0" * 32 + b'"}', 400, "malformed"),
+    (b'{"key":"a","event":"evt_1"}', 400, "line 1, column 20: an event must be an object"),
+    (b'{"key":"a","event":{"id":7}}', 400, "line 1, column 26: 'id' must be a string"),
+    (b'{"key":"a","event":{"id":"a\\u0000b"}}', 400, "line 1, column 26: 'id' must be UTF-8 without NUL"),
+    (b'{"key":"a","event":{"id_base64":"/w=="}}', 400, "column 33: 'id_base64' must be UTF-8 without NUL"),
+    (b'{"key":"a","event":{"time":"yesterday"}}', 400, "line 1, column 28: 'time' must be a time such as"),
+    (b'{"key":"a","event":{"kind":"x"}}', 400, "an event has an unknown member 'kind'"),
     (b"[" * 200 + b"]" * 200, 413, "deep"),
 )
 

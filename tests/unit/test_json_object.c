@@ -194,6 +194,7 @@ static void records_come_back(void **state)
 	hx_buf_init(&out, 1 << 26);
 	for (int i = 0; i < 300; i++) {
 		static struct random_record random;
+		unsigned char cause[HAPAX_CAUSE_SIZE_MAX];
 		struct hapax_record again;
 		const char *difference;
 		struct hx_json_write json;
@@ -215,7 +216,7 @@ static void records_come_back(void **state)
 			    &reader, &reader.tree.nodes[0], &hx_record_json_section, FIRST, said,
 			    &err) != HAPAX_OK)
 			fail_msg("%s", err.message);
-		hx_record_from_json(said, &again);
+		hx_record_from_json(said, cause, &again);
 		difference =
 			random_record_difference(&random.record, &again, HAPAX_FINGERPRINT_SIZE);
 		if (difference != NULL)

@@ -20,6 +20,7 @@ static void write_claim(struct hx_json_write *json, const struct hapax_op *op)
 		hx_json_write_text(json, "on_lapse", hapax_on_lapse_name(op->on_lapse));
 		if (op->owner.size > 0)
 			hx_json_write_any(json, "owner", op->owner);
+		hx_record_cause_write_json(json, op->cause);
 	}
 	if ((op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_CHECK) && op->fingerprint != NULL)
 		hx_json_write_hex(json, "fingerprint", op->fingerprint, HAPAX_FINGERPRINT_SIZE);
@@ -172,7 +173,7 @@ void hx_server_refuse(struct hapax_op *op, enum hapax_status status)
 
 bool hx_server_read_record(
 	struct hx_json_reader *reader, const struct hx_json_node *node,
-	struct hapax_record *ret_record)
+	unsigned char buffer[HAPAX_CAUSE_SIZE_MAX], struct hapax_record *ret_record)
 {
 	struct hx_record_json said;
 
@@ -181,7 +182,7 @@ bool hx_server_read_record(
 		    reader, node, &hx_record_json_section, HX_JSON_FIELD_ALWAYS, &said, NULL) !=
 	    HAPAX_OK)
 		return false;
-	hx_record_from_json(&said, ret_record);
+	hx_record_from_json(&said, buffer, ret_record);
 	return hx_record_is_valid(ret_record);
 }
 
@@ -203,9 +204,10 @@ bool hx_server_read_answer(
 	if (answer.outcome == HAPAX_OUTCOME_NONE)
 		return false;
 	if (op->record != NULL && answer.record.given != 0) {
+		unsigned char cause[HAPAX_CAUSE_SIZE_MAX];
 		enum hapax_status status;
 
-		hx_record_from_json(&answer.record, &record);
+		hx_record_from_json(&answer.record, cause, &record);
 		if (!hx_record_is_valid(&record))
 			return false;
 		status = hx_record_copy(&record, op->record, op->buf);

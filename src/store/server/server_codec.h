@@ -36,9 +36,9 @@ void hx_server_refuse(struct hapax_op *op, enum hapax_status status);
 /* The status of "urn:hapax:problem:NAME" or NAME; UNCERTAIN for an unknown name. */
 enum hapax_status hx_server_status_of(struct hapax_bytes name);
 
-/* Read a record of a listing. False: it is malformed. */
+/* Read a record of a listing, whose cause borrows buffer. False: it is malformed. */
 bool hx_server_read_record(
 	struct hx_json_reader *reader, const struct hx_json_node *node,
-	struct hapax_record *ret_record);
+	unsigned char buffer[HAPAX_CAUSE_SIZE_MAX], struct hapax_record *ret_record);
 
 #endif

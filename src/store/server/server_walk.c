@@ -184,9 +184,10 @@ static enum hapax_status hand_out(
 	if (keys == NULL || keys->token.type != HX_JSON_ARRAY)
 		return not_understood(err);
 	for (uint32_t at = keys->child; at != 0 && !*ret_stopped; at = tree->nodes[at].next) {
+		unsigned char cause[HAPAX_CAUSE_SIZE_MAX];
 		struct hapax_record record;
 
-		if (!hx_server_read_record(&page->reader, &tree->nodes[at], &record))
+		if (!hx_server_read_record(&page->reader, &tree->nodes[at], cause, &record))
 			return not_understood(err);
 		++*ret_count;
 		*ret_stopped = each(&record, context) != 0;

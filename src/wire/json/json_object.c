@@ -251,6 +251,23 @@ static enum hapax_status read_choice(
 	return fault(reader, node, err, "'%s' must be one of %s", field->name, known);
 }
 
+static enum hapax_status read_bytes(
+	struct hx_json_reader *reader, const struct hx_json_node *node,
+	const struct hx_json_field *field, bool is_base64, struct hapax_bytes *out,
+	struct hapax_error *err)
+{
+	enum hapax_status status = is_base64 ? read_base64(reader, node, field, out, err)
+					     : read_text(reader, node, field, out, err);
+
+	if (status != HAPAX_OK || !(field->flags & HX_JSON_FIELD_UTF8) || out->size == 0)
+		return status;
+	if (!hx_utf8_is_valid(*out) || memchr(out->data, '\0', out->size) != NULL)
+		return fault(
+			reader, node, err, "'%s%s' must be UTF-8 without NUL", field->name,
+			is_base64 ? base64_suffix : "");
+	return HAPAX_OK;
+}
+
 static enum hapax_status read_field(
 	struct hx_json_reader *reader, const struct hx_json_node *node,
 	const struct hx_json_field *field, bool is_base64, unsigned use, unsigned char *out,
@@ -258,11 +275,9 @@ static enum hapax_status read_field(
 {
 	void *at = out + field->offset;
 
-	if (is_base64)
-		return read_base64(reader, node, field, at, err);
 	switch (field->kind) {
-	case HX_JSON_FIELD_TEXT:
-	case HX_JSON_FIELD_BYTES: return read_text(reader, node, field, at, err);
+	case HX_JSON_FIELD_TEXT: return read_text(reader, node, field, at, err);
+	case HX_JSON_FIELD_BYTES: return read_bytes(reader, node, field, is_base64, at, err);
 	case HX_JSON_FIELD_HEX: return read_hex(reader, node, field, at, err);
 	case HX_JSON_FIELD_INTEGER: return read_integer(reader, node, field, at, err);
 	case HX_JSON_FIELD_TIME: return read_time(reader, node, field, at, err);

@@ -39,6 +39,7 @@ enum hx_json_kind {
 enum hx_json_field_flag {
 	HX_JSON_FIELD_NULLABLE = 1 << 0, /* null: as if absent; of an INTEGER INT64_MAX */
 	HX_JSON_FIELD_CONTROLS = 1 << 1, /* TEXT, BYTES: controls may stand in the text */
+	HX_JSON_FIELD_UTF8 = 1 << 2,     /* BYTES: UTF-8 without NUL, also in NAME_base64 */
 };
 
 /* In uses and required: in every use. */

@@ -38,6 +38,23 @@ const struct hx_json_section hx_result_json_section = {
 	"a result", .fields = result_fields,
 	.given_offset = offsetof(struct hx_result_json, given)};
 
+#define AT(member) .uses = HX_JSON_FIELD_ALWAYS, .offset = offsetof(struct hx_event_json, member)
+/* Longer texts are cut by hapax_cause_write(). */
+#define CUT                                                                        \
+	HX_JSON_FIELD_BYTES, .flags = HX_JSON_FIELD_CONTROLS | HX_JSON_FIELD_UTF8, \
+			     .max = HX_JSON_SIZE_MAX
+static const struct hx_json_field event_fields[] = {
+	{"id", CUT, AT(id), .doc = "its ID, cut at 255 bytes"},
+	{"type", CUT, AT(type), .doc = "its type, cut at 255 bytes"},
+	{"source", CUT, AT(source), .doc = "where it came from, cut at 255 bytes"},
+	{"time", HX_JSON_FIELD_TIME, AT(time_ms), .doc = "when the sender says it happened"},
+	{.name = NULL},
+};
+#undef CUT
+#undef AT
+const struct hx_json_section hx_event_json_section = {
+	"an event", .fields = event_fields, .given_offset = offsetof(struct hx_event_json, given)};
+
 #define AT(member) .uses = HX_JSON_FIELD_ALWAYS, .offset = offsetof(struct hx_record_json, member)
 static const struct hx_json_field record_fields[] = {
 	{"tenant", HX_JSON_FIELD_BYTES, .flags = HX_JSON_FIELD_CONTROLS, AT(tenant), .min = 1,
@@ -70,6 +87,7 @@ static const struct hx_json_field record_fields[] = {
 	 .max = HX_OWNER_SIZE_MAX},
 	{"error", HX_JSON_FIELD_BYTES, .flags = HX_JSON_FIELD_CONTROLS, AT(error),
 	 .max = HX_ERROR_TEXT_SIZE_MAX},
+	{"event", HX_JSON_FIELD_OBJECT, AT(event), .section = &hx_event_json_section},
 	{"result", HX_JSON_FIELD_OBJECT, .flags = HX_JSON_FIELD_NULLABLE, AT(result),
 	 .section = &hx_result_json_section},
 	{.name = NULL},
@@ -93,7 +111,22 @@ void hx_record_result_from_json(const struct hx_result_json *json, struct hapax_
 		ret_result->kind = HAPAX_RESULT_BYTES;
 }
 
-void hx_record_from_json(const struct hx_record_json *json, struct hapax_record *ret_record)
+struct hapax_bytes hx_record_cause_from_json(
+	const struct hx_event_json *json, unsigned char buffer[HAPAX_CAUSE_SIZE_MAX])
+{
+	const struct hapax_cause cause = {
+		.id = json->id,
+		.type = json->type,
+		.source = json->source,
+		.time_ms = json->time_ms,
+	};
+
+	return hapax_cause_write(&cause, buffer);
+}
+
+void hx_record_from_json(
+	const struct hx_record_json *json, unsigned char buffer[HAPAX_CAUSE_SIZE_MAX],
+	struct hapax_record *ret_record)
 {
 	*ret_record = (struct hapax_record){
 		.state = (enum hapax_state)json->state,
@@ -112,6 +145,7 @@ void hx_record_from_json(const struct hx_record_json *json, struct hapax_record 
 		.key = json->key,
 		.owner = json->owner,
 		.error = json->error,
+		.cause = hx_record_cause_from_json(&json->event, buffer),
 	};
 	memcpy(ret_record->fingerprint, json->fingerprint, sizeof(json->fingerprint));
 	memcpy(ret_record->attempt_id, json->attempt_id, sizeof(json->attempt_id));
@@ -166,6 +200,14 @@ void hx_record_event_write_json(
 	hx_json_write_end(json, '}');
 }
 
+void hx_record_cause_write_json(struct hx_json_write *json, struct hapax_bytes cause)
+{
+	struct hapax_cause event;
+
+	if (hapax_cause_read(cause, &event))
+		hx_record_event_write_json(json, "event", &event);
+}
+
 static void write_ends(
 	struct hx_json_write *json, const struct hapax_record *record, unsigned flags)
 {
@@ -208,6 +250,7 @@ void hx_record_write_json(
 		hx_json_write_any(json, "owner", record->owner);
 	if (record->error.size > 0)
 		hx_json_write_body(json, "error", record->error);
+	hx_record_cause_write_json(json, record->cause);
 	if (flags & HX_RECORD_JSON_WITH_RESULT)
 		hx_record_result_write_json(json, &record->result, flags);
 }

@@ -25,6 +25,15 @@ struct hx_result_json {
 	struct hapax_bytes body;
 };
 
+/* The event of a record: its cause. */
+struct hx_event_json {
+	uint64_t given;
+	struct hapax_bytes id;
+	struct hapax_bytes type;
+	struct hapax_bytes source;
+	int64_t time_ms;
+};
+
 struct hx_record_json {
 	uint64_t given;
 	struct hapax_bytes tenant;
@@ -45,16 +54,25 @@ struct hx_record_json {
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 	struct hapax_bytes owner;
 	struct hapax_bytes error;
+	struct hx_event_json event;
 	struct hx_result_json result;
 };
 
 /* Their rows stand in every use. */
 extern const struct hx_json_section hx_result_json_section;
+extern const struct hx_json_section hx_event_json_section;
 extern const struct hx_json_section hx_record_json_section;
 
-/* Convert a result that was read; it borrows the same bytes. A record's names may be missing. */
+/*
+ * Convert what was read. A result and a record borrow the same bytes, a cause borrows buffer. A
+ * record's names may be missing.
+ */
 void hx_record_result_from_json(const struct hx_result_json *json, struct hapax_result *ret_result);
-void hx_record_from_json(const struct hx_record_json *json, struct hapax_record *ret_record);
+struct hapax_bytes hx_record_cause_from_json(
+	const struct hx_event_json *json, unsigned char buffer[HAPAX_CAUSE_SIZE_MAX]);
+void hx_record_from_json(
+	const struct hx_record_json *json, unsigned char buffer[HAPAX_CAUSE_SIZE_MAX],
+	struct hapax_record *ret_record);
 
 enum hx_record_json_flag {
 	HX_RECORD_JSON_WITH_RESULT = 1 << 0,
@@ -74,6 +92,9 @@ void hx_record_event_write_json(
 /* Its members, within an object that the caller has begun. */
 void hx_record_write_json(
 	struct hx_json_write *json, const struct hapax_record *record, unsigned flags);
+
+/* As the member "event"; nothing if there is no cause. */
+void hx_record_cause_write_json(struct hx_json_write *json, struct hapax_bytes cause);
 
 /* As the member "result"; null if there is none. flags: BRIEF counts. */
 void hx_record_result_write_json(
