@@ -133,6 +133,7 @@ static void copy_op(struct sim_world *world, const struct hapax_op *op, struct h
 	to->record = NULL;
 	to->buf = NULL;
 	to->owner.size = 0;
+	to->cause.size = 0;
 	to->error.size = 0;
 	to->tenant = copy_bytes(copy->tenant, op->tenant);
 	to->group = copy_bytes(copy->group, op->group);

@@ -186,6 +186,28 @@ static void kept_result_has_what_its_claim_asked_for(void **state)
 	outage_case_end(&c);
 }
 
+/* A10: the event of a run in the journal is the event of the store's record. */
+static void event_goes_over_to_the_store(void **state)
+{
+	static const char event[] = "\5\0\0\0\0\0\0\0\0\0\0evt_1";
+	struct outage_case c;
+	struct hapax_op op;
+
+	(void)state;
+	outage_case_begin(&c);
+	outage_case_go_away(&c);
+	op = case_op(&c.shared, HAPAX_OP_CLAIM, "a");
+	op.cause = (struct hapax_bytes){event, sizeof(event) - 1};
+	assert_int_equal(outage_case_ask(&c, &op), HAPAX_OK);
+	assert_int_equal(outage_case_complete(&c, "a", op.token), HAPAX_OK);
+	assert_int_equal(case_state(&c.journal, "a"), HAPAX_STATE_DONE);
+	assert_true(case_bytes_are(c.journal.record.cause, event, sizeof(event) - 1));
+	outage_case_come_back(&c);
+	assert_int_equal(case_state(&c.shared, "a"), HAPAX_STATE_DONE);
+	assert_true(case_bytes_are(c.shared.record.cause, event, sizeof(event) - 1));
+	outage_case_end(&c);
+}
+
 /* So many claims were made since that its request is unknown: it is kept all the same. */
 static void kept_result_of_a_claim_long_ago(void **state)
 {
@@ -472,6 +494,7 @@ int main(void)
 		cmocka_unit_test(result_of_an_earlier_claim_is_kept),
 		cmocka_unit_test(run_beside_an_earlier_claim_is_counted),
 		cmocka_unit_test(kept_result_has_what_its_claim_asked_for),
+		cmocka_unit_test(event_goes_over_to_the_store),
 		cmocka_unit_test(kept_result_of_a_claim_long_ago),
 		cmocka_unit_test(run_beside_an_earlier_claim_is_named),
 		cmocka_unit_test(scopes_that_refuse_are_refused),

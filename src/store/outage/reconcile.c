@@ -138,6 +138,7 @@ static void fill_claim(struct entry *entry, struct hapax_op *op)
 	op->type = HAPAX_OP_CLAIM;
 	op->attempt_id = entry->attempt_id;
 	op->owner = HX_BYTES_LIT("reconcile");
+	op->cause = record->cause;
 	op->ttl_ms = record->ttl_ms;
 	if (record->fingerprint_size == HAPAX_FINGERPRINT_SIZE)
 		op->fingerprint = record->fingerprint;
