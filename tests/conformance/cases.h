@@ -39,6 +39,7 @@ struct conformance_case {
 };
 
 extern const struct conformance_case async_cases[];
+extern const struct conformance_case cause_cases[];
 extern const struct conformance_case claim_cases[];
 extern const struct conformance_case fingerprint_cases[];
 extern const struct conformance_case group_cases[];

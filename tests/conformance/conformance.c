@@ -18,6 +18,7 @@ static const struct conformance_case *const lists[] = {
 	result_cases, input_cases,          limit_cases,       group_cases,
 	set_cases,    scan_cases,           stats_cases,       async_cases,
 	thread_cases, memory_failure_cases, load_cases,        process_cases,
+	cause_cases,
 };
 
 uint64_t must_claim(struct store_case *c, const char *key)

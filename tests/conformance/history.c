@@ -41,6 +41,14 @@ static const struct {
 	{{"acme", 4}, {"billing", 7}},
 };
 
+/* Of cause.c's form: none, an id alone, all of it, a time alone. */
+static const struct hapax_bytes causes[] = {
+	{NULL, 0},
+	{"\5\0\0\0\0\0\0\0\0\0\0evt_1", 16},
+	{"\5\13\5\1\2\3\4\5\0\0\0evt_2order.paid\"/sho\n", 32},
+	{"\0\0\0\1\0\0\0\0\0\0\0", 11},
+};
+
 #define DAY_MS INT64_C(86400000)
 
 /* 24 h is the default; above 49.7 d 32 bits of milliseconds are too few. */
@@ -281,6 +289,7 @@ static void fill_claim(struct history *h, struct hapax_op *op, struct slot *slot
 
 	op->fingerprint = choose_fingerprint(h);
 	op->owner = (struct hapax_bytes){slot->owner, choose(h, 4) ? (size_t)size : 0};
+	op->cause = causes[choose(h, sizeof(causes) / sizeof(*causes))];
 	op->lease_ms = lease_choices[h->lease_first + choose(h, h->lease_count)];
 	op->ttl_ms = ttl_choices[h->ttl_first + choose(h, h->ttl_count)];
 	/* A store with files that is full may sweep by itself: then no claim may come due. */

@@ -100,6 +100,8 @@ static void begin(
 	record->attempt++;
 	record->error = (struct model_text){0};
 	record->error_is_free = false;
+	record->cause = (struct model_text){0};
+	record->cause_may_go = false;
 	record->ttl_ms = ttl_of(op, now_ms);
 	record->on_lapse = op->type == HAPAX_OP_CLAIM ? op->on_lapse : HAPAX_ON_LAPSE_RETRY;
 	record->has_fingerprint = op->fingerprint != NULL;
@@ -115,6 +117,7 @@ static void begin(
 	record->origin = HAPAX_ORIGIN_CLAIM;
 	enter(record, HAPAX_STATE_CLAIMED, now_ms);
 	record->owner = model_text_of(op->owner);
+	record->cause = model_text_of(op->cause);
 	memcpy(record->attempt_id, op->attempt_id, sizeof(record->attempt_id));
 	record->lease_ends_ms = now_ms + lease_of(op);
 }
@@ -174,6 +177,7 @@ static void use_token(
 	bool held = state == HAPAX_STATE_CLAIMED || state == HAPAX_STATE_PARKED;
 	bool failed = state == HAPAX_STATE_FAILED;
 
+	record->cause_may_go = record->cause_may_go || model->has_bytes_max;
 	answer->outcome = HAPAX_OUTCOME_APPLIED;
 	if (op->type == HAPAX_OP_RENEW && held) {
 		if (state == HAPAX_STATE_PARKED) {

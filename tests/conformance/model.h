@@ -21,7 +21,7 @@
 
 enum {
 	MODEL_KEYS_MAX = 64,  /* different (tenant, group, key) in one history */
-	MODEL_TEXT_MAX = 64,  /* tenant, group, key, owner, error, headers */
+	MODEL_TEXT_MAX = 64,  /* tenant, group, key, owner, error, cause, headers */
 	MODEL_BODY_MAX = 512, /* result bodies */
 	MODEL_WHY_SIZE = 512,
 };
@@ -48,7 +48,9 @@ struct model_record {
 	struct model_text owner;
 	struct model_text error;
 	bool error_is_free; /* the store chooses the text: no caller gave any, or it was full */
-	bool may_be_cut;    /* a full store may have left out headers and body */
+	struct model_text cause;
+	bool cause_may_go; /* a full store may have left it out */
+	bool may_be_cut;   /* and headers and body */
 	enum hapax_result_kind kind;
 	enum hapax_result_class result_class;
 	int32_t status;

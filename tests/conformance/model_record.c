@@ -72,6 +72,9 @@ const char *model_record_difference(
 		return "owner";
 	if (!expected->error_is_free && !model_text_is(&expected->error, record->error))
 		return "error";
+	if (!model_text_is(&expected->cause, record->cause) &&
+	    !(expected->cause_may_go && record->cause.size == 0))
+		return "cause";
 	if (result->kind != expected->kind || result->result_class != expected->result_class ||
 	    result->status != expected->status)
 		return "result's kind, class or status";
