@@ -488,7 +488,35 @@ static void patience_ends_with_the_connection(void **state)
 	hapax_outbox_close(outbox);
 }
 
+/* The function in the server is not ours: whoever owns the schema can replace it. */
+static void a_server_that_returns_too_many_rows_is_not_believed(void **state)
+{
+	enum { ROWS = 40, BATCH = 7 };
+
+	struct outbox_case *c = *state;
+	struct hapax_relay_options options = relay_options(NULL);
+	char id[16];
+
+	needs_postgres(c, "SQLite has no functions in a server");
+	for (int i = 0; i < ROWS; i++) {
+		(void)snprintf(id, sizeof(id), "%d", i);
+		outbox_case_add(c, "t", "", id, "");
+	}
+	outbox_case_run(c, "ALTER FUNCTION {}hapax_outbox_fetch RENAME TO honest");
+	outbox_case_run(
+		c,
+		"CREATE FUNCTION {}hapax_outbox_fetch(p_relay text, p_limit integer, p_bytes bigint) RETURNS"
+		" TABLE (seq bigint, token bigint, attempts integer, created_ms bigint, id text, topic text,"
+		" ordering_key text, type text, source text, subject text, content_type text, headers text,"
+		" payload bytea) LANGUAGE sql AS 'SELECT * FROM {}honest(p_relay, 1000, p_bytes)'");
+	options.batch_max = BATCH;
+	assert_int_equal(drain_with(c, &options).batches, (ROWS + BATCH - 1) / BATCH);
+	assert_int_equal(sunk.count, ROWS);
+}
+
 const struct outbox_test trouble_cases[] = {
+	{"a_server_that_returns_too_many_rows_is_not_believed",
+	 a_server_that_returns_too_many_rows_is_not_believed},
 	{"reasons_that_are_no_text_are_written_down", reasons_that_are_no_text_are_written_down},
 	{"rows_that_are_no_events_are_parked", rows_that_are_no_events_are_parked},
 	{"an_empty_ordering_key_is_none", an_empty_ordering_key_is_none},

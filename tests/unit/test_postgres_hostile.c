@@ -214,6 +214,32 @@ static void hostile_greetings_are_refused(void **state)
 	}
 }
 
+/* The same for an outbox (E4); an endless row takes it a quarter of a minute. */
+static void hostile_greetings_have_no_outbox(void **state)
+{
+	(void)state;
+	for (int lie = 0; lie < ENDLESS_ROW; lie++) {
+		struct hapax_outbox *outbox = NULL;
+		struct hapax_error err = {0};
+		struct impostor impostor;
+		char url[200];
+
+		impostor_start(&impostor, (enum lie)lie);
+		snprintf(
+			url, sizeof(url),
+			"postgres://me@127.0.0.1:%d/x?sslmode=disable&gssencmode=disable",
+			impostor.port);
+		if (hapax_outbox_open(url, &outbox, &err) == HAPAX_OK)
+			fail_msg("lie %d was believed", lie);
+		assert_null(outbox);
+		if (strlen(err.message) < 20)
+			fail_msg("lie %d: '%s'", lie, err.message);
+		close(impostor.listener);
+		hx_thread_join(&impostor.thread);
+		hx_buf_done(&impostor.says);
+	}
+}
+
 /* ---------------------------------------------------------------- functions that answer nonsense */
 
 struct scene {
@@ -404,6 +430,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(hostile_greetings_are_refused),
+		cmocka_unit_test(hostile_greetings_have_no_outbox),
 		CASE(hostile_answers_are_uncertain),
 		CASE(hostile_statistics_are_refused),
 		CASE(foreign_rows_are_refused),

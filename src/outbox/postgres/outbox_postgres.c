@@ -64,6 +64,7 @@ static enum hapax_status outbox_add(
 		{NULL, 0, false},
 		text_argument(event->id, id, sizeof(id)),
 	};
+	struct hapax_bytes added;
 	PGresult *result = NULL;
 	enum hapax_status status;
 
@@ -82,9 +83,10 @@ static enum hapax_status outbox_add(
 		arguments, 9, "could not add the event", &result, err);
 	if (status != HAPAX_OK)
 		return status;
+	added = hx_postgres_get_bytes(result, 0, 0);
 	(void)snprintf(
-		ret_id, HAPAX_OUTBOX_ID_SIZE, "%.*s", PQgetlength(result, 0, 0),
-		PQgetvalue(result, 0, 0));
+		ret_id, HAPAX_OUTBOX_ID_SIZE, "%.*s", (int)added.size,
+		added.size == 0 ? "" : (const char *)added.data);
 	PQclear(result);
 	return HAPAX_OK;
 }
@@ -297,7 +299,7 @@ enum hapax_status hapax_outbox_join_postgres(
 		" WHERE c.oid = to_regclass('hapax_outbox_meta')");
 	if (PQresultStatus(result) != PGRES_TUPLES_OK)
 		status = hx_postgres_result_error(result, "could not find the outbox", err);
-	else if (PQntuples(result) != 1)
+	else if (PQntuples(result) != 1 || PQgetisnull(result, 0, 0))
 		status = hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0,
 			"the search_path of this connection has no outbox; run 'hapax outbox "

@@ -298,8 +298,9 @@ static enum hapax_status greet(struct hx_outbox_postgres *outbox, struct hapax_e
 
 	if (status != HAPAX_OK)
 		return status;
-	has_outbox = *PQgetvalue(result, 0, 4) != 0;
-	is_standby = *PQgetvalue(result, 0, 5) != 0;
+	/* A server that answers without a row, or with NULL, has no outbox. */
+	has_outbox = hx_postgres_number(result, 0, 4) != 0;
+	is_standby = hx_postgres_number(result, 0, 5) != 0;
 	PQclear(result);
 	if (is_standby)
 		return hx_error_set(

@@ -23,6 +23,9 @@ enum {
 	READ_EVERY = 64, /* messages between reads of the broker's answers */
 };
 
+_Static_assert(
+	(int)HX_OUTBOX_FIELDS_MAX <= (int)HX_RABBIT_HEADERS_MAX, "a message has room for all");
+
 struct rabbitmq_sink {
 	struct hx_sink base;
 	struct hx_rabbit rabbit;
