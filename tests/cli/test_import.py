@@ -8,10 +8,11 @@ import io
 import json
 import os
 import shutil
+import signal
 import struct
 import subprocess
 
-from harness import Skip, expect, expect_in, expect_match, on_screen, proof, scaled, until
+from harness import Skip, catches, expect, expect_in, expect_match, on_screen, proof, scaled, until
 
 POSTGRES = os.environ.get("HAPAX_TEST_POSTGRES")
 NOW = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
@@ -225,6 +226,25 @@ def test_progress_on_a_terminal(cli):
         expect_match(r"\[[#.]{30}\] +\d+ %  \d+ rows, \d+/s", shown.decode())
 
 
+def test_a_signal_stops_it_between_two_rows(cli):
+    rows = "".join(f"k-{i},never\n" for i in range(100000))
+    process = cli.start("store", "import", "--from", "-", "--write", "-o", "json", stdin=subprocess.PIPE)
+    until(lambda: catches(process, signal.SIGTERM), "it watches for signals")
+    process.terminate()
+    # While it waits for input, or before it does.
+    _, err = process.communicate()
+    expect((process.returncode, b"could not" in err), (143, False), err)
+    process = cli.start("store", "import", "--from", "-", "--write", "-o", "json", stdin=subprocess.PIPE)
+    process.stdin.write(b"key,expires_at\n" + rows.encode())
+    process.stdin.flush()
+    process.terminate()
+    out, err = process.communicate(rows.encode())
+    expect(process.returncode, 143, err)
+    answer = json.loads(out)
+    expect((answer["complete"], cli.run("store", "info", "-o", "json").json["done"]), (False, answer["marks"]))
+    expect_in(b"repeat the command to continue", err)
+
+
 def test_a_million_rows_and_a_kill(cli):
     """E22, B9: each key once, with its time left, although the import was killed with kill -9 in the middle."""
     count = scaled(1000000, 40000)
@@ -316,8 +336,25 @@ def test_the_table_of_processed_events(cli):
         # The rows are not changed, and a query cannot change them.
         expect(run("SELECT count(*) FROM processed_events"), "200\n")
         cli.run("store", "import", "--from", url, "--query", "DELETE FROM processed_events RETURNING 1 AS key", "--ttl", "1h", code=64)
+        run("CREATE SEQUENCE numbers")
+        cli.run("store", "import", "--from", url, "--query", "SELECT nextval('numbers') AS key", "--ttl", "1h", code=64).says("read-only")
         cli.run("store", "import", "--from", url, "--query", "SELECT nothing", code=64).says("--query failed", "nothing")
         expect(counts(imported(cli, *source, "--write")), found(rows=200, existing=167, expired=33))
+
+
+def test_the_event_of_each_row_is_kept(cli):
+    """B3, E4: what the view shows after the import is what document B's table has."""
+    columns = "idempotency_key, event_type, consumer_group, tenant_id::text, event_id::text, result_status, result_payload,"
+    columns += " date_trunc('milliseconds', event_timestamp)"
+    old = f"SELECT {columns} FROM processed_events WHERE processed_at > now() - interval '7 days'"
+    with database(cli, B_TABLE) as (url, run):
+        schema = run("SELECT current_schema").strip()
+        store = f"postgres:///postgres{POSTGRES}&schema={schema}"
+        cli.run("store", "migrate", store)
+        answer = imported(cli, "--from", url, "--query", B_QUERY, "--ttl", "7d", "--write", "--store", store)
+        expect(answer["results"], 167)
+        new = f"SELECT {columns} FROM hapax_processed_events"
+        expect(run(f"({old}) EXCEPT ({new}); ({new}) EXCEPT ({old}); SELECT count(*) FROM hapax_processed_events"), "167\n")
 
 
 def test_the_table_of_idempotency_keys(cli):
@@ -406,6 +443,18 @@ def test_results_of_redis(cli):
         expect(counts(imported(cli, *source, "--write", "--skip-bad"))["bad"], 2)
         expect(result(cli, "a", "--scope", "t/g"), '{"ok":true}')
         near(record(cli, "a", "t/g"), 86400)
+
+
+def test_into_redis(cli):
+    """The store may be of any kind, and may be on the server that is read."""
+    with Redis(cli) as redis:
+        redis.ask("SET idempotency:a one EX 600")
+        source = ("--from", redis.url, "--result-name", "idempotency:{key}", "--write", "--store", redis.url)
+        expect(counts(imported(cli, *source)), found(rows=1, results=1))
+        answer = cli.run("lookup", "a", "--store", redis.url, "-o", "json").json
+        expect((answer["state"], answer["result"]["body"]), ("done", "one"))
+        near(answer, 600)
+        expect(counts(imported(cli, *source)), found(rows=1, existing=1))
 
 
 def test_a_redis_that_is_not_there(cli):

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/bytes.h"
+#include "cli/frame/interrupt.h"
 #include "cli/frame/report.h"
 #include "cli/import/import.h"
 #include "cli/input/input.h"
@@ -31,6 +32,8 @@ static int read_piece(
 	double before = (double)(input->offset - piece.size);
 
 	*ret_is_at_end = input->is_at_end;
+	if (code == HX_EXIT_OK && hx_interrupt_signal() != 0)
+		return HX_EXIT_SIGNAL + hx_interrupt_signal();
 	while (code == HX_EXIT_OK) {
 		if (input->size > 0)
 			import->share = before / (double)input->size;

@@ -27,9 +27,13 @@ static const char fetch_sql[] = "FETCH FORWARD 1000 FROM hapax_import";
 
 static int fail(struct hx_import *import, PGconn *conn, const char *what, int code)
 {
+	static const char severity[] = "ERROR:  ";
 	const char *text = PQerrorMessage(conn);
-	size_t size = strcspn(text, "\n");
+	size_t size;
 
+	if (strncmp(text, severity, strlen(severity)) == 0)
+		text += strlen(severity);
+	size = strcspn(text, "\n");
 	hx_progress_done(&import->progress);
 	hx_report(
 		import->inv->command->name, "%s: %.*s", what,

@@ -179,6 +179,7 @@ void hx_import_print(struct hx_import *import, bool is_complete)
 			import->seen.count);
 	if (!import->is_written && is_complete)
 		hx_report(command, "note: this was a dry run; add --write to import");
-	else if (import->is_written && !is_complete)
+	else if (
+		import->is_written && !is_complete && (import->bad.count == 0 || import->skips_bad))
 		hx_report(command, "note: repeat the command to continue");
 }

@@ -14,6 +14,7 @@
 #include "base/limits.h"
 #include "base/sha256.h"
 #include "cli/frame/exit_code.h"
+#include "cli/frame/interrupt.h"
 #include "cli/frame/report.h"
 
 enum { CHUNK_SIZE = 256 * 1024, HASH_SIZE = 16 * 1024 };
@@ -90,6 +91,8 @@ static int read_more(struct hx_input *input)
 		if (size == 0 && ferror(stdin))
 			size = -errno;
 	}
+	if (size == -EINTR && hx_interrupt_signal() != 0)
+		return HX_EXIT_SIGNAL + hx_interrupt_signal();
 	if (size < 0)
 		return failed(input, (int)-size);
 	input->is_at_end = size == 0;

@@ -3,7 +3,8 @@
  * input.h - read a file or standard input, whole or line by line.
  *
  * A pipe is read from standard input; a path must name a file that can be read at any offset. A
- * function that does not return HX_EXIT_OK has reported the error.
+ * function that does not return HX_EXIT_OK has reported the error; a signal that is watched
+ * (interrupt.h) and ends a read is none, and gives HX_EXIT_SIGNAL and above.
  */
 #ifndef HX_CLI_INPUT_INPUT_H
 #define HX_CLI_INPUT_INPUT_H
