@@ -18,8 +18,11 @@
 
 static void journal_is_written_to_the_store_that_is_back(void **state)
 {
+	unsigned char space[HAPAX_CAUSE_SIZE_MAX];
+	struct hapax_cause event = {.id = hapax_bytes_from_text("e-1")};
 	struct outage_case c;
 	struct hapax_outage outage;
+	struct hapax_op op;
 	uint64_t token;
 
 	(void)state;
@@ -27,11 +30,16 @@ static void journal_is_written_to_the_store_that_is_back(void **state)
 	outage_case_go_away(&c);
 	for (int i = 0; i < 4; i++)
 		(void)outage_case_claim(&c, "a", &token);
-	assert_int_equal(outage_case_claim(&c, "b", &token), HAPAX_OUTCOME_ACQUIRED);
-	assert_int_equal(outage_case_complete(&c, "b", token), HAPAX_OK);
+	op = case_op(&c.shared, HAPAX_OP_CLAIM, "b");
+	op.cause = hapax_cause_write(&event, space);
+	assert_int_equal(outage_case_ask(&c, &op), HAPAX_OK);
+	assert_int_equal(op.outcome, HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(outage_case_complete(&c, "b", op.token), HAPAX_OK);
 	outage_case_come_back(&c);
 	assert_int_equal(case_state(&c.shared, "b"), HAPAX_STATE_DONE);
 	assert_true(case_bytes_are(c.shared.record.result.body, "paid", 4));
+	assert_int_equal(hapax_cause_read(c.shared.record.cause, &event), 1);
+	assert_true(case_bytes_are(event.id, "e-1", 3));
 	assert_int_equal(case_state(&c.journal, "b"), HAPAX_STATE_ABSENT);
 	outage = outage_case_tell(&c);
 	assert_false(outage.is_away);
