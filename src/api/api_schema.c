@@ -64,6 +64,7 @@ const char hx_api_schemas[] = "{"
 	OBJECT("Explanation", "\"state\",\"explanation\",\"next_claim\",\"actions\"",
 	       NAMES ",\"state\":{\"enum\":[\"absent\"," STATES "]},"
 	       "\"explanation\":{\"type\":\"array\",\"items\":{\"type\":\"string\"}},"
+	       "\"event\":" REF("Event") ","
 	       "\"next_claim\":{\"enum\":[\"acquired\",\"replay\",\"in_progress\",\"parked\"]},"
 	       LIST("actions", "Action")) ","
 	OBJECT("Decisions",

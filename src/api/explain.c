@@ -6,6 +6,7 @@
 #include "api/api_request.h"
 #include "base/bytes.h"
 #include "wire/percent.h"
+#include "wire/record/record_json.h"
 #include "wire/record/story.h"
 
 static void write_key_path(struct hx_json_write *json, const struct hapax_op *op)
@@ -68,6 +69,8 @@ static void on_looked(struct hx_api_request *request)
 	hx_json_write_text(
 		&json, "state",
 		hapax_state_name(is_found ? op->record->state : HAPAX_STATE_ABSENT));
+	if (is_found)
+		hx_record_cause_write_json(&json, op->record->cause);
 	hx_json_write_begin(&json, "explanation", '[');
 	for (size_t i = 0; i < story.link_count; i++)
 		hx_json_write_text(&json, NULL, story.lines[i]);

@@ -162,3 +162,14 @@ def letters_are_listed_and_sent_again(cli, url, fill):
         entry = get(daemon.admin, "/api/v1/audit", **BEARER).json["entries"][0]
         expect((entry["action"], entry["who"], entry["detail"]["retried"]), ("consumer.retry", "alice", 2))
     expect(done.read_text().count("}"), 3)
+
+
+def originals(daemon, count):
+    """Of duplicates in the log: id of the event, and id, type and source of the original's."""
+
+    def lines():
+        return [line for line in said(daemon, "duplicate job blocked") if line["decision"] == "replay"]
+
+    until(lambda: len(lines()) == count, "each duplicate is told")
+    names = ("job_id", "original_job_id", "original_type", "original_source")
+    return [tuple(line.get(name) for name in names) for line in lines()]

@@ -6,7 +6,21 @@ import json
 import signal
 import time
 
-from consumers import config, consumers, duplicates, figure, health, letters_are_listed_and_sent_again, pauses_and_resumes, reload, row, said, until_figure, with_token
+from consumers import (
+    config,
+    consumers,
+    duplicates,
+    figure,
+    health,
+    letters_are_listed_and_sent_again,
+    originals,
+    pauses_and_resumes,
+    reload,
+    row,
+    said,
+    until_figure,
+    with_token,
+)
 from daemon import dead_address, get, log_line, post, request, serve, upstream
 from harness import expect, expect_in, until
 from kafka import Kafka, Service, event
@@ -286,3 +300,22 @@ def test_what_is_wrong_is_told_before_it_starts(cli):
 def test_dead_letters_are_listed_and_sent_again(cli):
     with Kafka({"orders": 1, "orders.dead": 1}) as kafka:
         letters_are_listed_and_sent_again(cli, kafka.url("orders"), lambda *which: kafka.produce("orders", numbers(*which)))
+
+
+def test_a_duplicate_names_the_original(cli):
+    """A10, E12: by its CloudEvents attributes, or by its place. With remember: off, by nothing."""
+    with Kafka({"orders": 1}) as kafka, Service() as service:
+        again = event(1, ce_id="B-1", ce_type="order.again")
+        kafka.produce("orders", [("a", '{"n":1}', event(1)), ("a", '{"n":1}', again), ("b", '{"n":2}', {}), ("b", '{"n":2}', {})])
+        text = config(row(**{"from": kafka.url("orders")}, to=service.url, key="field:data.n"))
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            until_figure(daemon, 4, "acknowledged_total")
+            expected = [("B-1", "A-1", "order.paid", "/shop"), ("orders/0/3", "orders/0/2", None, None)]
+            expect(sorted(originals(daemon, 2)), expected)
+            assert all(line["original_time"] for line in said(daemon, "duplicate job blocked") if line["decision"] == "replay")
+            ids = {note["event"]["id"]: note["original"]["event"]["id"] for note in duplicates(daemon)}
+            expect((ids["B-1"], ids["orders/0/3"]), ("A-1", "orders/0/2"))
+            reload(daemon, text + "defaults: {remember: off}\n")
+            kafka.produce("orders", [("c", '{"n":3}', event(3)), ("c", '{"n":3}', event(3))])
+            until_figure(daemon, 6, "acknowledged_total")
+            expect(originals(daemon, 3)[2], ("A-3", None, None, None))

@@ -1,6 +1,18 @@
 """consumers: in the configuration of `hapax serve`, from RabbitMQ."""
 
-from consumers import config, consume, figure, health, letters_are_listed_and_sent_again, pauses_and_resumes, row, said, until_figure, with_token
+from consumers import (
+    config,
+    consume,
+    figure,
+    health,
+    letters_are_listed_and_sent_again,
+    originals,
+    pauses_and_resumes,
+    row,
+    said,
+    until_figure,
+    with_token,
+)
 from daemon import post, serve, upstream
 from harness import expect, expect_in, until
 from rabbit import Proxy, Queue, Service, event
@@ -117,3 +129,14 @@ def test_dead_letters_are_listed_and_sent_again(cli):
 
         letters_are_listed_and_sent_again(cli, queue.url(), fill)
         until(lambda: queue.ready(f"{queue.name}.dead") == 0, "they are gone")
+
+
+def test_a_duplicate_names_the_original(cli):
+    """A10, E12: by its CloudEvents attributes, or by the properties of its message."""
+    with Queue() as queue, Service() as service:
+        plain = [('{"n":2}', {"message_id": name, "type": "order.made"}) for name in ("m-1", "m-2")]
+        queue.fill([('{"n":1}', event(1)), ('{"n":1}', event(1, **{"cloudEvents:id": "B-1"})), *plain])
+        text = config(row(**{"from": queue.url()}, to=service.url, key="field:data.n", order="partition"))
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            until_figure(daemon, 4, "acknowledged_total")
+            expect(originals(daemon, 2), [("B-1", "A-1", "order.paid", "/shop"), ("m-2", "m-1", "order.made", None)])

@@ -190,6 +190,39 @@ static void a_tombstone_is_a_message(void **state)
 	hx_envelope_done(&envelope);
 }
 
+static void assert_event(const char *id, const char *type, const char *source, int64_t time_ms)
+{
+	struct hapax_cause cause = hx_envelope_cause(&envelope, HX_BYTES_LIT("orders/3/17"));
+
+	assert_true(hx_bytes_equal(cause.id, hapax_bytes_from_text(id)));
+	assert_true(hx_bytes_equal(cause.type, hapax_bytes_from_text(type)));
+	assert_true(hx_bytes_equal(cause.source, hapax_bytes_from_text(source)));
+	assert_int_equal(cause.time_ms, time_ms);
+	hx_envelope_done(&envelope);
+}
+
+/* A10: the attributes of the CloudEvent; else what the broker knows. Its key is no id. */
+static void a_message_is_remembered_as_an_event(void **state)
+{
+	(void)state;
+	begin("{}");
+	event_headers("ce_");
+	header("ce_time", "1970-01-01T00:00:05Z");
+	header("message-id", "m-1");
+	assert_int_equal(read_it(), HAPAX_OK);
+	assert_event("A-1", "order.paid", "/shop", 5000);
+	begin("{}");
+	header("Idempotency-Key", "k");
+	header("eventType", "order.made");
+	header("Message-Id", "m-1");
+	assert_int_equal(read_it(), HAPAX_OK);
+	assert_event("m-1", "order.made", "", 1000);
+	begin("{}");
+	message.time_ms = HAPAX_TIME_UNKNOWN;
+	assert_int_equal(read_it(), HAPAX_OK);
+	assert_event("orders/3/17", "", "", 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -199,6 +232,7 @@ int main(void)
 		cmocka_unit_test(malformed_events_are_refused),
 		cmocka_unit_test(other_messages_are_found_by_a_header_or_their_place),
 		cmocka_unit_test(a_tombstone_is_a_message),
+		cmocka_unit_test(a_message_is_remembered_as_an_event),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,19 @@
 """consumers: in the configuration of `hapax serve`, from Redis Streams."""
 
-from consumers import config, consume, figure, health, letters_are_listed_and_sent_again, listed, pauses_and_resumes, row, said, until_figure, with_token
+from consumers import (
+    config,
+    consume,
+    figure,
+    health,
+    letters_are_listed_and_sent_again,
+    listed,
+    originals,
+    pauses_and_resumes,
+    row,
+    said,
+    until_figure,
+    with_token,
+)
 from daemon import metrics, post, serve, upstream
 from harness import expect, expect_in, until
 from streams import Service, Stream, event
@@ -104,3 +117,14 @@ def test_a_letter_stays_until_its_message_is_stored(cli):
             service.answer = lambda *_: 200
             consume(cli, daemon, "resume", "orders")
             until(lambda: service.effects == {("/shop", "A-1"): 1}, "it runs")
+
+
+def test_a_duplicate_names_the_original(cli):
+    """A10, E12: by its CloudEvents attributes, or by its place."""
+    with Stream() as stream, Service() as service:
+        ids = stream.fill([event(1), event(1, id="B-1"), {"n": "2"}, {"n": "2"}])
+        text = config(row(**{"from": stream.url()}, to=service.url, key="field:data.n", order="partition"))
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            until_figure(daemon, 4, "acknowledged_total")
+            places = tuple(f"{stream.name}/{ids[index]}" for index in (3, 2))
+            expect(originals(daemon, 2), [("B-1", "A-1", "order.paid", "/shop"), (*places, None, None)])

@@ -151,6 +151,25 @@ static void sentences_beyond_the_last_are_left_away(void **state)
 	expect(3, "0");
 }
 
+static void the_event_is_named(void **state)
+{
+	struct hapax_record record = record_in(HAPAX_STATE_FAILED);
+	struct hapax_cause event = {.id = HX_BYTES_LIT("e-1"), .time_ms = now_ms - 2 * HOUR};
+	unsigned char space[HAPAX_CAUSE_SIZE_MAX];
+
+	(void)state;
+	record.cause = hapax_cause_write(&event, space);
+	tell(&record, 0, true);
+	expect(1,
+	       "It was claimed for the event with id 'e-1', time '2026-11-15T18:22:15Z (2h ago)'.");
+	event.type = HX_BYTES_LIT("order.paid");
+	event.source = HX_BYTES_LIT("/shop");
+	event.time_ms = 0;
+	record.cause = hapax_cause_write(&event, space);
+	tell(&record, 0, false);
+	expect(1, "It was claimed for the event with id 'e-1', type 'order.paid', source '/shop'.");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +179,7 @@ int main(void)
 		cmocka_unit_test(a_lease_that_ended_is_for_a_person_to_resolve),
 		cmocka_unit_test(what_is_done_is_replayed_until_it_expires),
 		cmocka_unit_test(sentences_beyond_the_last_are_left_away),
+		cmocka_unit_test(the_event_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@
 #include "net/http/http_url.h"
 #include "net/reactor.h"
 #include "net/signals.h"
+#include "wire/record/record_json.h"
 
 enum {
 	OPTION_FROM = 1,
@@ -180,6 +181,7 @@ static void write_message(struct hx_json_write *json, const struct hapax_consume
 
 static void write_event(struct hx_out *out, const struct hapax_consumer_event *event)
 {
+	struct hapax_cause original;
 	struct hx_json_write json;
 
 	hx_out_json(&json, out);
@@ -192,6 +194,8 @@ static void write_event(struct hx_out *out, const struct hapax_consumer_event *e
 			hx_json_write_time(&json, "expires_at", event->expires_ms);
 		if (event->original.size > 0)
 			hx_json_write_any(&json, "original", event->original);
+		if (hapax_cause_read(event->answer->original_cause, &original))
+			hx_record_event_write_json(&json, "original_event", &original);
 	}
 	if (event->why[0] != '\0')
 		hx_json_write_any(&json, "why", hapax_bytes_from_text(event->why));

@@ -98,6 +98,8 @@ static void print_json(
 	hx_record_out_name(&json, op->tenant, op->group, op->key);
 	hx_json_write_text(&json, "state", hapax_state_name(state));
 	hx_json_write_text(&json, "next_claim", hapax_outcome_name(story->next));
+	if (story->record != NULL)
+		hx_record_cause_write_json(&json, story->record->cause);
 	hx_json_write_begin(&json, "explanation", '[');
 	for (size_t i = 0; i < story->link_count; i++)
 		hx_json_write_any(&json, NULL, hapax_bytes_from_text(story->lines[i]));

@@ -81,6 +81,21 @@ static void print_ttl(struct hx_out *out, int64_t ttl_ms)
 	hx_out_line(out, "ttl", "%s", text);
 }
 
+static void print_event(struct hx_out *out, struct hapax_bytes cause, int64_t now_ms)
+{
+	struct hapax_cause event;
+
+	(void)hapax_cause_read(cause, &event);
+	if (event.id.size > 0)
+		hx_out_line_escaped(out, "event id", event.id);
+	if (event.type.size > 0)
+		hx_out_line_escaped(out, "event type", event.type);
+	if (event.source.size > 0)
+		hx_out_line_escaped(out, "event source", event.source);
+	if (event.time_ms != 0)
+		print_time(out, "event time", event.time_ms, now_ms);
+}
+
 static void print_text(struct hx_out *out, const struct hapax_record *record, int64_t now_ms)
 {
 	char scope[HX_SCOPE_SIZE_MAX];
@@ -108,6 +123,7 @@ static void print_text(struct hx_out *out, const struct hapax_record *record, in
 		hx_out_line_escaped(out, "owner", record->owner);
 	if (record->error.size > 0)
 		hx_out_line_escaped(out, "error", record->error);
+	print_event(out, record->cause, now_ms);
 	print_result(out, &record->result);
 }
 

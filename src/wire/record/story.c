@@ -165,6 +165,34 @@ static void tell_parked(struct hx_story *story)
 	suggest(story, HX_STORY_RETRY);
 }
 
+/* Append to the line being written; it is long enough for every part of an event. */
+static void add_part(char line[HX_STORY_LINE_SIZE], const char *name, struct hapax_bytes value)
+{
+	size_t used = strlen(line);
+
+	if (value.size > 0)
+		(void)snprintf(
+			line + used, HX_STORY_LINE_SIZE - used, "%s %s '%.*s'",
+			used == 0 ? "" : ",", name, (int)value.size, (const char *)value.data);
+}
+
+static void tell_event(struct hx_story *story)
+{
+	char line[HX_STORY_LINE_SIZE] = "", time[TIME_SIZE];
+	struct hapax_cause event;
+
+	if (!hapax_cause_read(story->record->cause, &event))
+		return;
+	add_part(line, "id", event.id);
+	add_part(line, "type", event.type);
+	add_part(line, "source", event.source);
+	if (event.time_ms != 0) {
+		format_time(story, event.time_ms, time);
+		add_part(line, "time", hapax_bytes_from_text(time));
+	}
+	hx_story_add(story, "It was claimed for the event with%s.", line);
+}
+
 void hx_story_tell(struct hx_story *story)
 {
 	story->link_count = 0;
@@ -178,6 +206,7 @@ void hx_story_tell(struct hx_story *story)
 		return;
 	}
 	tell_history(story);
+	tell_event(story);
 	switch (story->record->state) {
 	case HAPAX_STATE_ABSENT: break;
 	case HAPAX_STATE_CLAIMED: tell_claimed(story); break;
