@@ -93,6 +93,21 @@ def test_what_needs_the_holders_token(cli):
         expect(cli.run("lookup", "k", "-o", "json", "--store", copy).json["token"], found["token"])
 
 
+def test_an_import_into_a_running_daemon(cli):
+    """B9: its keys are duplicates at once, and what the daemon did in the meantime stays."""
+    rows = "".join(f"k-{i},{'x' * (i % 7)},2035-01-01T00:00:00Z\n" for i in range(2000))
+    with serve(cli, NOWHERE, config=AUTH) as daemon:
+        there = ("--server", f"http://127.0.0.1:{daemon.admin[1]}", "--auth-file", auth_file(cli))
+        cli.run("claim", "k-5", *there)
+        command = ("store", "import", "--from", "-", "-o", "json", *there)
+        for option, new, existing in ((), 1999, 0), (("--write",), 1999, 0), (("--write",), 0, 1999):
+            answer = cli.run(*command, *option, input=("key,result,expires_at\n" + rows).encode()).json
+            expect((answer["new"], answer["existing"], answer["conflicts"]), (new, existing, 1))
+        cli.run("check", "k-7", *there, code=1)
+        expect(cli.run("claim", "k-8", "-o", "json", *there, code=1).json["result"]["body"], "x")
+        expect(cli.run("lookup", "k-8", "-o", "json", *there).json["expires_at"][:10], "2035-01-01")
+
+
 def test_the_token_of_stores_that_operands_name(cli):
     """--auth-file, and its variable, are for both ends of a copy; a URL that names a file of its own keeps it."""
     with serve(cli, NOWHERE, config=AUTH) as daemon:
