@@ -14,8 +14,9 @@ DECLARE
 	v_name text;
 BEGIN
 	FOR v_name IN SELECT p.oid::regprocedure FROM pg_proc p
-		WHERE p.pronamespace = (SELECT relnamespace FROM pg_class WHERE oid = '@@hapax_meta'::regclass)
-		AND p.proname IN ('hapax_insert', 'hapax_operate', 'hapax_join', 'hapax_tx_take', 'hapax_tx_claim') LOOP
+		JOIN pg_class c ON c.relnamespace = p.pronamespace
+		WHERE c.oid = '@@hapax_meta'::regclass AND p.proname IN ('hapax_insert',
+			'hapax_operate', 'hapax_join', 'hapax_tx_take', 'hapax_tx_claim') LOOP
 		EXECUTE 'DROP FUNCTION ' || v_name;
 	END LOOP;
 END
@@ -27,9 +28,10 @@ $do$;
 -- depends on the old form, the migration fails with PostgreSQL's own error.
 DO $do$
 DECLARE
-	v_old text := '@@hapax_claim(text, bytea, interval, interval, text, text, text, uuid, text)';
-	v_name text := '@@hapax_claim(text, bytea, interval, interval, text, text, text, uuid, text, text,
-		text, text, timestamptz)';
+	v_form text :=
+		'@@hapax_claim(text, bytea, interval, interval, text, text, text, uuid, text';
+	v_old text := v_form || ')';
+	v_name text := v_form || ', text, text, text, timestamptz)';
 	v_owner oid;
 	v_grants aclitem[];
 	g record;
@@ -41,23 +43,27 @@ BEGIN
 	END IF;
 	EXECUTE 'DROP FUNCTION ' || v_old;
 	CREATE FUNCTION @@hapax_claim(
-		p_key text, p_fingerprint bytea, p_ttl interval, p_lease interval, p_on_lapse text, p_group text, p_tenant text,
-		p_attempt_id uuid, p_owner text, p_event_id text, p_event_type text, p_event_source text, p_event_time timestamptz,
-		OUT outcome text, OUT token bigint, OUT attempt bigint, OUT first_seen timestamptz, OUT expires_at timestamptz,
-		OUT lease_left interval, OUT result_class text, OUT result_status integer, OUT headers bytea, OUT body bytea,
+		p_key text, p_fingerprint bytea, p_ttl interval, p_lease interval, p_on_lapse text,
+		p_group text, p_tenant text, p_attempt_id uuid, p_owner text, p_event_id text,
+		p_event_type text, p_event_source text, p_event_time timestamptz,
+		OUT outcome text, OUT token bigint, OUT attempt bigint, OUT first_seen timestamptz,
+		OUT expires_at timestamptz, OUT lease_left interval, OUT result_class text,
+		OUT result_status integer, OUT headers bytea, OUT body bytea,
 		OUT holder_token bigint) LANGUAGE plpgsql AS 'BEGIN END';
 	EXECUTE format('ALTER FUNCTION %s OWNER TO %s', v_name, v_owner::regrole);
 	-- The default grants of a new function (PUBLIC, ALTER DEFAULT PRIVILEGES) may differ from
 	-- those that this one had.
-	FOR g IN SELECT DISTINCT e.grantee FROM pg_proc p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) e
+	FOR g IN SELECT DISTINCT e.grantee FROM pg_proc p,
+			aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) e
 			WHERE p.oid = to_regprocedure(v_name) LOOP
 		EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %s', v_name,
 			CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END);
 	END LOOP;
-	FOR g IN SELECT e.grantee, bool_or(e.is_grantable) AS is_grantable FROM aclexplode(v_grants) e GROUP BY e.grantee LOOP
+	FOR g IN SELECT e.grantee, bool_or(e.is_grantable AND e.grantee <> v_owner) AS grants
+			FROM aclexplode(v_grants) e GROUP BY e.grantee LOOP
 		EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s%s', v_name,
 			CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END,
-			CASE WHEN g.is_grantable AND g.grantee <> v_owner THEN ' WITH GRANT OPTION' ELSE '' END);
+			CASE WHEN g.grants THEN ' WITH GRANT OPTION' ELSE '' END);
 	END LOOP;
 END
 $do$;
