@@ -8,6 +8,7 @@
  *	--record KIND  mark: check without a fingerprint
  *	               fingerprint: check with one
  *	               done: claim and complete, with a fingerprint and a result of 20 bytes
+ *	               event: the same, and an event with an id of 36 bytes, type and source
  */
 #include <getopt.h>
 #include <stdbool.h>
@@ -45,9 +46,23 @@ static void add_mark(
 	run_op(store, &op, HAPAX_OUTCOME_ACQUIRED);
 }
 
+/* An event of the usual size, whose id is the key. */
+static struct hapax_bytes make_cause(
+	struct hapax_bytes key, unsigned char buffer[HAPAX_CAUSE_SIZE_MAX])
+{
+	const struct hapax_cause cause = {
+		.id = key,
+		.type = {"shop.order.created.1", 20},
+		.source = {"https://shop.example/api", 24},
+		.time_ms = INT64_C(1767225600000),
+	};
+
+	return hapax_cause_write(&cause, buffer);
+}
+
 static void add_done(
 	struct hapax_store *store, struct hapax_bytes key, const unsigned char *fingerprint,
-	uint64_t index)
+	struct hapax_bytes cause, uint64_t index)
 {
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
 	unsigned char body[RESULT_SIZE];
@@ -56,7 +71,8 @@ static void add_done(
 		.type = HAPAX_OP_CLAIM,
 		.key = key,
 		.fingerprint = fingerprint,
-		.attempt_id = attempt_id};
+		.attempt_id = attempt_id,
+		.cause = cause};
 	struct hapax_op complete = {.type = HAPAX_OP_COMPLETE, .key = key, .result = &result};
 
 	key_bytes(2, index, attempt_id, sizeof(attempt_id));
@@ -68,18 +84,23 @@ static void add_done(
 
 static void fill(const struct memory_contest *contest, struct hapax_store *store, uint64_t seed)
 {
-	const bool done = strcmp(contest->record, "done") == 0;
+	const bool event = strcmp(contest->record, "event") == 0;
+	const bool done = event || strcmp(contest->record, "done") == 0;
 	const bool mark = strcmp(contest->record, "mark") == 0;
 
 	for (uint64_t i = 0; i < contest->keys; i++) {
 		char text[KEY_TEXT_SIZE];
 		unsigned char fingerprint[HAPAX_FINGERPRINT_SIZE];
+		unsigned char buffer[HAPAX_CAUSE_SIZE_MAX];
 		struct hapax_bytes key = {text, sizeof(text)};
+		struct hapax_bytes cause = {NULL, 0};
 
 		key_text(seed, i, text);
 		key_bytes(1, i, fingerprint, sizeof(fingerprint));
+		if (event)
+			cause = make_cause(key, buffer);
 		if (done)
-			add_done(store, key, fingerprint, i);
+			add_done(store, key, fingerprint, cause, i);
 		else
 			add_mark(store, key, mark ? NULL : fingerprint);
 	}
@@ -132,8 +153,9 @@ int main(int argc, char **argv)
 		}
 	}
 	if (strcmp(contest.record, "mark") != 0 && strcmp(contest.record, "fingerprint") != 0 &&
-	    strcmp(contest.record, "done") != 0)
-		contest_fail("--record is mark, fingerprint or done, not '%s'", contest.record);
+	    strcmp(contest.record, "done") != 0 && strcmp(contest.record, "event") != 0)
+		contest_fail(
+			"--record is mark, fingerprint, done or event, not '%s'", contest.record);
 	contest_run("hapax", hapax_version(), run_round, &contest);
 	return 0;
 }
