@@ -5,7 +5,8 @@
  * A completion carries a token and a result. The TTL and the fingerprint are stored with the
  * claim, in a store that may be unavailable. The guard therefore notes them when a claim is
  * acquired. A new note replaces the older of two, so a note may be lost after 16,384 later
- * claims.
+ * claims. The event of a claim is not noted, because it may take 776 bytes: a result whose claim the
+ * store has lost has no event.
  *
  * Threads: any.
  */
