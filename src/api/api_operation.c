@@ -173,14 +173,21 @@ static unsigned flags_of(enum hapax_op_type type, const struct hx_operation *sai
 	return flags;
 }
 
+static const struct hx_config_scope *scope_of(
+	const struct hx_config *config, const struct hapax_op *op)
+{
+	struct hapax_bytes name = HX_BYTES_LIT("default");
+
+	return hx_config_scope_find(
+		config, op->tenant.size > 0 ? op->tenant : name,
+		op->group.size > 0 ? op->group : name);
+}
+
 /* A scope's settings are in one place, for all doors. */
 static void apply_scope(
 	const struct hx_config *config, const struct hx_operation *said, struct hapax_op *op)
 {
-	struct hapax_bytes name = HX_BYTES_LIT("default");
-	const struct hx_config_scope *scope = hx_config_scope_find(
-		config, op->tenant.size > 0 ? op->tenant : name,
-		op->group.size > 0 ? op->group : name);
+	const struct hx_config_scope *scope = scope_of(config, op);
 
 	if (!has(said, "lease_ms") && (op->type == HAPAX_OP_CLAIM || op->type == HAPAX_OP_RENEW))
 		op->lease_ms = scope->lease_ms;
@@ -190,9 +197,10 @@ static void apply_scope(
 		op->on_lapse = scope->on_lapse;
 }
 
-/* Pack the event of the claim, or of the record to load. */
+/* Pack the event of the claim, unless its scope forbids it, or of the record to load. */
 static enum hapax_status fill_cause(
-	struct hx_api_item *item, struct hapax_op *op, struct hapax_error *err)
+	struct hx_api_item *item, const struct hx_config *config, struct hapax_op *op,
+	struct hapax_error *err)
 {
 	bool is_load = op->type == HAPAX_OP_LOAD;
 	unsigned char buffer[HAPAX_CAUSE_SIZE_MAX];
@@ -200,7 +208,9 @@ static enum hapax_status fill_cause(
 		is_load ? &item->said.load.event : &item->said.event, buffer);
 
 	item->load.cause = hx_bytes(NULL, 0);
-	if (cause.size == 0)
+	if (cause.size == 0 ||
+	    (!is_load && config != NULL &&
+	     scope_of(config, op)->remember == HX_CONFIG_REMEMBER_OFF))
 		return HAPAX_OK;
 	item->cause = hx_alloc(cause.size);
 	if (item->cause == NULL)
@@ -290,7 +300,7 @@ enum hapax_status hx_api_batch_read(
 			reader, node, &hx_operation_section, use, &batch->items[i].said, err);
 		if (status == HAPAX_OK) {
 			fill(&batch->items[i], use, config, &batch->ops[i]);
-			status = fill_cause(&batch->items[i], &batch->ops[i], err);
+			status = fill_cause(&batch->items[i], config, &batch->ops[i], err);
 		}
 	}
 	if (status != HAPAX_OK) {

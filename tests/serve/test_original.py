@@ -77,6 +77,10 @@ def test_a_scope_may_remember_nothing(cli):
         (note,) = call("GET", "/duplicates").json["duplicates"]
         expect((note["event"]["id"], "event" in note["original"]), ("2", False))
         assert "event" not in call("GET", "/keys/default/default/17").json
+        call("POST", "/claim", {"key": "claimed", "event": {"id": "3"}})
+        call("POST", "/claim", {"key": "claimed", "group": "elsewhere", "event": {"id": "3"}})
+        assert "event" not in call("GET", "/keys/default/default/claimed").json
+        expect(call("GET", "/keys/default/elsewhere/claimed").json["event"], {"id": "3"})
         story = call("GET", "/keys/default/default/17/explain").json
         assert "event" not in story and "claimed for" not in str(story), story
 
