@@ -74,7 +74,7 @@ struct hx_api_options {
 	const struct hapax_clock *clock; /* NULL: the system clock; for display */
 	struct hx_logger *log;
 	struct hx_logger *decisions; /* log.decisions; NULL: none */
-	struct hx_cells *cells; /* of the reactor's thread */
+	struct hx_cells *cells;      /* of the reactor's thread */
 	struct hx_feed *feed;
 	size_t writer; /* index of the API in feed */
 	struct hx_config_current *current;

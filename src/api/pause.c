@@ -28,7 +28,7 @@ static void copy(char *out, size_t size, const char *from, size_t from_size)
 	(void)snprintf(out, size, "%.*s", (int)from_size, from_size == 0 ? "" : from);
 }
 
-/* A value that somebody else wrote is a name without a reason. */
+/* A value that another program wrote is a name without a reason. */
 static void read_value(struct hapax_bytes value, struct hx_pause *pause)
 {
 	const char *text = value.data;

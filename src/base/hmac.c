@@ -3,8 +3,8 @@
  * hmac.c - HMAC-SHA-256.
  *
  * With the functions of libcrypto that sha256.c uses for bytes at hand, for the same reason: they
- * keep their state on the stack and cannot fail, so that nobody has to decide what an unsigned
- * line or an unchecked signature would mean.
+ * keep their state on the stack and cannot fail, so that no caller has to decide what an
+ * unsigned line or an unchecked signature would mean.
  */
 #define OPENSSL_SUPPRESS_DEPRECATED
 

@@ -256,7 +256,7 @@ static void long_events_are_cut(void **state)
 	assert_int_equal(kept.time_ms, 0);
 }
 
-/* I13: nothing is done for bytes that are no event. */
+/* I13: nothing is done for bytes that are not an event. */
 static void a_wrong_event_is_refused(void **state)
 {
 	static const struct hapax_bytes wrong[] = {

@@ -66,7 +66,7 @@ def reload(daemon, text):
 
 
 def with_token(role="admin"):
-    """For config(more=): a caller who may write; anybody may read the metrics."""
+    """For config(more=): a caller who may write; every caller may read the metrics."""
     token = f"{{name: alice, role: {role}, hash: 'sha256:{hashlib.sha256(TOKEN.encode()).hexdigest()}'}}"
     return f"auth: {{open_metrics: true, tokens: [{token}]}}\n"
 

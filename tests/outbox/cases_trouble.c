@@ -488,7 +488,7 @@ static void patience_ends_with_the_connection(void **state)
 	hapax_outbox_close(outbox);
 }
 
-/* The function in the server is not ours: whoever owns the schema can replace it. */
+/* The function in the server is not ours: the owner of the schema can replace it. */
 static void a_server_that_returns_too_many_rows_is_not_believed(void **state)
 {
 	enum { ROWS = 40, BATCH = 7 };

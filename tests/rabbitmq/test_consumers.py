@@ -84,7 +84,7 @@ def test_it_is_paused_and_resumed(cli):
 
 
 def test_a_paused_consumer_leaves_messages_in_the_queue(cli):
-    """It is not subscribed meanwhile, also after it has connected anew."""
+    """It is not subscribed meanwhile, also after it has connected again."""
     with Queue() as queue, Proxy() as proxy, Service() as service:
         text = config(row(**{"from": queue.url(proxy.address)}, to=service.url), more=with_token())
         with serve(cli, None, "--gateway", "off", config=text) as daemon:

@@ -63,7 +63,7 @@ def test_every_decision_of_every_door_is_a_line(cli):
 
 
 def test_keys_as_hmac(cli):
-    """Whoever has the secret finds a key again, with any tool."""
+    """A holder of the secret finds a key again, with any tool."""
     path, secret = cli.folder / "decisions.log", cli.folder / "secret"
     secret.write_text(SECRET + "\n")
     with serve(cli, dead_address(), config=config(path, f", decisions_secret: '{secret}'", AUTH)) as daemon:
@@ -116,7 +116,7 @@ def test_erasure_keeps_what_it_cannot_read(cli):
 
 
 def test_a_daemon_does_not_start_without_its_file(cli):
-    """Decisions that nobody could find later are worse than a daemon that says so."""
+    """Decisions that no reader could find later are worse than a daemon that does not start."""
     path, secret = cli.folder / "decisions.log", cli.folder / "secret"
     secret.write_text("short\n")
     for more, at, word in (

@@ -65,7 +65,7 @@ def test_every_door_tells_of_its_duplicates(cli):
         for line in lines:
             assert line["idempotency_key"] and line["queue"] == "default/default", line
             assert line["decision"] == "in_progress" or line["first_seen"], line
-        # Marks are done at once; nobody has ended the claims.
+        # Marks are done at once; no client has ended the claims.
         expect(events(daemon, ""), {"processed": 3, "duplicate": 5, "failed": 0})
 
 

@@ -201,7 +201,7 @@ static void assert_event(const char *id, const char *type, const char *source, i
 	hx_envelope_done(&envelope);
 }
 
-/* A10: the attributes of the CloudEvent; else what the broker knows. Its key is no id. */
+/* A10: the attributes of the CloudEvent; else what the broker knows. Its key is not an id. */
 static void a_message_is_remembered_as_an_event(void **state)
 {
 	(void)state;

@@ -109,7 +109,7 @@ static struct hapax_op op_of(struct hx_import_entry *entry, int64_t now_ms)
 	return op;
 }
 
-static int run(struct hx_import *import, size_t count)
+static int run_ops(struct hx_import *import, size_t count)
 {
 	struct hapax_error err;
 
@@ -128,7 +128,7 @@ static int look_up(struct hx_import *import)
 		import->ops[i].outcome = HAPAX_OUTCOME_ABSENT;
 	}
 	if (import->store != NULL)
-		code = run(import, import->batch_count);
+		code = run_ops(import, import->batch_count);
 	for (size_t i = 0; code == HX_EXIT_OK && i < import->batch_count; i++) {
 		struct hx_import_entry *entry = &import->batch[i];
 
@@ -160,7 +160,7 @@ static struct hapax_op completion_of(const struct hapax_op *op)
 
 static int complete(struct hx_import *import, size_t count)
 {
-	int code = run(import, count);
+	int code = run_ops(import, count);
 
 	for (size_t i = 0; i < count; i++)
 		if (import->ops[i].status == HAPAX_OK)
@@ -185,7 +185,7 @@ static int write_batch(struct hx_import *import)
 		import->ops[i].cause = entry->cause;
 		import->ops[i].owner = HX_BYTES_LIT("hapax store import");
 	}
-	code = run(import, import->batch_count);
+	code = run_ops(import, import->batch_count);
 	for (size_t i = 0; i < import->batch_count; i++) {
 		const struct hapax_op *op = &import->ops[i];
 		struct hx_import_entry *entry = op->context;

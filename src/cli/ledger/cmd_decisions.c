@@ -2,7 +2,7 @@
 /*
  * cmd_decisions.c - hapax decisions erase: the decisions of one tenant, out of log.decisions files.
  *
- * A file is written anew beside the old one and takes its name at the end, so that a crash leaves
+ * The new file is written beside the old one and takes its name at the end, so that a crash leaves
  * the one or the other, whole. The file is locked meanwhile: a daemon that writes it holds the same
  * lock, and lines that it added behind our back would be lost.
  */

@@ -138,7 +138,7 @@ static bool is_stopped(const struct hx_outbox_postgres *outbox)
 	return outbox->stop != NULL && hx_event_is_set(outbox->stop);
 }
 
-/* The server would run the statement to its end, although nobody waits for it. */
+/* The server would run the statement to its end, although no caller waits for it. */
 static void cancel(struct hx_outbox_postgres *outbox)
 {
 	PGcancel *handle = PQgetCancel(outbox->conn);

@@ -3,8 +3,8 @@
  * decision_file.h - the file of decisions of a daemon: log.decisions.
  *
  * A log of its own, without a rate: doors and consumers report to it by observe/decision.h. Lines
- * that the disk does not take in time are lost, counted and told in the daemon's log. HUP opens the
- * file anew if another program has renamed it.
+ * that the disk does not take in time are lost, counted and told in the daemon's log. HUP
+ * reopens the file if another program has renamed it.
  *
  * Threads: the control loop's; log takes lines from any.
  */

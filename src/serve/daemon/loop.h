@@ -76,7 +76,7 @@ struct hx_loop {
 	struct hx_http_server proxy;
 	struct hx_resp_door resp;
 	struct hx_cells *cells;
-	struct hx_observer observer; /* of its decisions */
+	struct hx_observer observer;   /* of its decisions */
 	struct hx_loop_config *config; /* in force; older ones in use follow */
 	struct hx_upstream *upstreams;
 

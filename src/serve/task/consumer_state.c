@@ -145,7 +145,7 @@ size_t hx_consumers_troubled(struct hx_consumers *consumers, char *reason, size_
 {
 	size_t troubled = 0;
 	size_t count = 0;
-	size_t idle = 0; /* disabled or paused, which is no trouble */
+	size_t idle = 0; /* disabled or paused, which is not a fault */
 
 	reason[0] = '\0';
 	for (struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next) {

@@ -170,7 +170,7 @@ void hx_consumer_tell(
 	consumer->options.told(event, consumer->options.told_context);
 }
 
-/* 0 if nobody listens: reading the clock costs more than the rest. */
+/* 0 without a listener: reading the clock costs more than the rest. */
 static int64_t report_ns(const struct hx_consumer *consumer)
 {
 	return consumer->options.told == NULL ? 0 : hx_clock_mono_ns();

@@ -268,7 +268,7 @@ static bool is_worn(const struct hapax_message *message)
 	return strtoll(text, NULL, 10) >= RETURNS_MAX;
 }
 
-static void take(
+static void take_letter(
 	struct walk *walk, struct hapax_message *message, hx_letter_fn *each, void *context)
 {
 	struct held *held = &walk->held[walk->count++];
@@ -325,7 +325,7 @@ static enum hapax_status look(
 		turn(walk);
 		while (walk->count < HX_LETTERS_MAX && !walk->is_enough &&
 		       (message = walk->source->ops->next(walk->source)) != NULL)
-			take(walk, message, each, context);
+			take_letter(walk, message, each, context);
 	} while (!is_over(walk));
 	walk->source->ops->stats(walk->source, &stats);
 	if (walk->is_broken || stats.changes == 0)
