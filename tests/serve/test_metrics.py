@@ -147,6 +147,10 @@ def test_a_cleanup_is_told(cli):
         for number in range(3):
             post(daemon.gateway, f"gone {number}", path="/short")
         post(daemon.gateway, "kept")
+        # What each scope has, as far as its claims tell.
+        keys = 'hapax_scope_keys{tenant="default",group="%s"}'
+        until(lambda: metrics(daemon).get(keys % "default") == 1, "keys are counted by scope")
+        expect(metrics(daemon)[keys % "short"], 3)
         line = log_line(daemon.wait_for(lambda text: text if "cleanup finished" in text else None))
         expect((line["level"], line["total"], line["deleted"], line["remaining"]), ("info", 4, 3, 1))
         assert "took" in line, line

@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/bytes.h"
 #include "config/config.h"
+#include "observe/metrics/metrics.h"
 #include "store/tenant/tenant_limit.h"
 #include "support/held_store.h"
 #include "support/store_case.h"
@@ -107,10 +108,12 @@ static void begin(struct keys_case *c)
 	hx_config_current_init(&c->current, load(text));
 	c->keys = (struct hx_tenant_keys){
 		.limit = c->limit, .keys_max = KEYS_MAX, .current = &c->current};
+	hx_tenant_keys_init(&c->keys);
 }
 
 static void end(struct keys_case *c)
 {
+	hx_tenant_keys_done(&c->keys);
 	hx_config_current_done(&c->current);
 	hapax_store_close(c->limit);
 	held_store_done(&c->told);
@@ -193,7 +196,7 @@ static void hours_leave_the_count(void **state)
 	end(&c);
 }
 
-/* Routes of the proxy may keep keys longer than their scope says. */
+/* Routes of the proxy, and consumers, may keep keys longer than their scope says. */
 static void routes_have_a_ttl_of_their_own(void **state)
 {
 	struct keys_case c;
@@ -209,7 +212,12 @@ static void routes_have_a_ttl_of_their_own(void **state)
 		     "    - {path: /a, tenant: acme, group: pay, ttl: 9h}\n"
 		     "    - {path: /b, tenant: acme, group: pay, ttl: 6h}\n"
 		     "    - {path: /c, tenant: acme, group: soon, ttl: 1m}\n"
-		     "    - {path: /d, ttl: forever}\n"));
+		     "    - {path: /d, ttl: forever}\n"
+		     "consumers:\n"
+		     "  - {name: c, from: 'redis://h/s?group=g', to: 'http://h', tenant: umbrella,"
+		     " ttl: 9h}\n"));
+	LOOK(&c, {"umbrella", "default", 9, KEYS_MAX});
+	assert_false(is_open(&c, "umbrella"));
 	LOOK(&c, {"acme", "pay", 9, KEYS_MAX}, {"initech", "pay", 9, KEYS_MAX},
 	     {"default", "default", 9000, KEYS_MAX});
 	assert_false(is_open(&c, "acme"));
@@ -295,6 +303,40 @@ static void it_is_not_asked_all_the_time(void **state)
 	end(&c);
 }
 
+/* For metrics: by scope, within the ttl, at most so many. */
+static void scopes_are_shown(void **state)
+{
+	const struct hx_scope_keys *shown;
+	struct keys_case c;
+	uint64_t sum = 0;
+	size_t count;
+
+	(void)state;
+	begin(&c);
+	c.keys.limit = NULL;
+	c.keys.scopes_max = 2;
+	LOOK(&c, {"acme", "g", 0, 5}, {"acme", "g", 1, 2}, {"acme", "g", 9, 100},
+	     {"acme", "short", 0, 1}, {"initech", "g", 0, 4}, {"umbrella", "g", 0, 3});
+	shown = hx_tenant_keys_hold(&c.keys, &count);
+	assert_int_equal(count, 3);
+	for (size_t i = 0; i < count; i++) {
+		if (hx_bytes_equal(shown[i].group, HX_BYTES_LIT("short")))
+			assert_int_equal(shown[i].keys, 1);
+		sum += shown[i].keys;
+	}
+	assert_int_equal(sum, 5 + 2 + 1 + 4 + 3);
+	assert_true(hx_bytes_equal(shown[2].tenant, HX_BYTES_LIT("other")));
+	assert_int_equal(shown[2].keys, 4 + 3);
+	hx_tenant_keys_release(&c.keys);
+	/* An outage changes nothing. */
+	told_status = HAPAX_ERR_UNAVAILABLE;
+	LOOK(&c, {"acme", "g", 0, 1});
+	(void)hx_tenant_keys_hold(&c.keys, &count);
+	assert_int_equal(count, 3);
+	hx_tenant_keys_release(&c.keys);
+	end(&c);
+}
+
 static void look_at_store(struct keys_case *c)
 {
 	c->keys.asked_ns = 0;
@@ -333,6 +375,7 @@ int main(void)
 		cmocka_unit_test(the_limit_is_reached),
 		cmocka_unit_test(hours_leave_the_count),
 		cmocka_unit_test(routes_have_a_ttl_of_their_own),
+		cmocka_unit_test(scopes_are_shown),
 		cmocka_unit_test(many_tenants),
 		cmocka_unit_test(without_an_answer_it_stays_as_it_was),
 		cmocka_unit_test(it_is_not_asked_all_the_time),

@@ -234,6 +234,13 @@ struct hx_audit_facts {
 	uint64_t failures;
 };
 
+/* The keys of a scope, as far as known. */
+struct hx_scope_keys {
+	struct hapax_bytes tenant;
+	struct hapax_bytes group;
+	uint64_t keys;
+};
+
 /* Facts from elsewhere, collected at a scrape. Zero and NULL: left out. */
 struct hx_metrics_facts {
 	const char *version;
@@ -242,6 +249,8 @@ struct hx_metrics_facts {
 	bool is_store_up;                /* it answered the last request */
 	const struct hapax_stats *stats; /* of the store, recent */
 	double stats_age_seconds;
+	const struct hx_scope_keys *scope_keys;
+	size_t scope_key_count;
 	struct hx_memory_facts memory;
 	const struct hapax_outage *outage; /* of a guarded store */
 	uint64_t journal_records;          /* of the same */

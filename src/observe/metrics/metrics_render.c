@@ -275,6 +275,25 @@ static void write_store(struct render *render)
 	count(render, "hapax_cleanup_errors", "Failed sweeps.", stats->sweep_failures);
 }
 
+static void write_scope_keys(struct render *render)
+{
+	const struct hx_metrics_facts *facts = render->facts;
+
+	if (facts->scope_key_count == 0)
+		return;
+	family(render, HX_PROMTEXT_GAUGE, "hapax_scope_keys", NULL,
+	       "Keys by scope: those claimed within its TTL, by whole hours.");
+	for (size_t i = 0; i < facts->scope_key_count; i++) {
+		const struct hx_promtext_label labels[] = {
+			{"tenant", facts->scope_keys[i].tenant},
+			{"group", facts->scope_keys[i].group},
+		};
+
+		hx_promtext_value(
+			&render->text, labels, HX_COUNT(labels), (double)facts->scope_keys[i].keys);
+	}
+}
+
 /* Figures of current and past outages of the store (E13). */
 static void write_outage(struct render *render)
 {
@@ -554,6 +573,7 @@ enum hapax_status hx_metrics_render(
 	for (unsigned i = 0; i < HX_METRIC_COUNT; i++)
 		write_family(&render, (enum hx_metric)i, hx_families[i].name);
 	write_store(&render);
+	write_scope_keys(&render);
 	write_outage(&render);
 	write_processor(&render);
 	write_outbox(&render);

@@ -145,6 +145,7 @@ static void show_metrics(struct question *question)
 	struct hapax_relay_stats outbox = HAPAX_RELAY_STATS_INIT;
 	struct hx_consumer_facts *consumers;
 	struct hx_audit_facts *audits;
+	enum hapax_status status;
 	struct hapax_error err;
 
 	if (hx_outbox_relay_stats(&serve->outbox, &outbox)) {
@@ -161,7 +162,10 @@ static void show_metrics(struct question *question)
 	facts.is_ready = hx_health_is_ok(probe.components, probe.count);
 	hapax_processor_stats(serve->processor, &processor);
 	hx_buf_clear(&serve->page);
-	if (hx_metrics_render(serve->metrics, &facts, format, &serve->page, &err) == HAPAX_OK)
+	facts.scope_keys = hx_tenant_keys_hold(&serve->view.keys, &facts.scope_key_count);
+	status = hx_metrics_render(serve->metrics, &facts, format, &serve->page, &err);
+	hx_tenant_keys_release(&serve->view.keys);
+	if (status == HAPAX_OK)
 		reply(question, 200, hx_promtext_content_type(format),
 		      hapax_buf_bytes(&serve->page));
 	else

@@ -401,7 +401,8 @@ static enum hapax_status open_store(struct hx_serve *serve, struct hapax_error *
 	serve->view.keys = (struct hx_tenant_keys){
 		.limit = serve->stack.limit,
 		.keys_max = serve->config->store.max_keys_per_tenant,
-		.current = &serve->current};
+		.current = &serve->current,
+		.scopes_max = serve->config->metrics.max_scopes};
 	if (status == HAPAX_OK)
 		status = hx_store_view_start(
 			&serve->view, &serve->stack, serve->store, on_told, serve, err);

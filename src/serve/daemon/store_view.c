@@ -70,6 +70,7 @@ enum hapax_status hx_store_view_start(
 	view->context = context;
 	view->facts.asked_ns = INT64_MAX;
 	hx_mutex_init(&view->mutex);
+	hx_tenant_keys_init(&view->keys);
 	view->question.run = ask_all;
 	hx_worker_init(&view->worker, "hapax-view");
 	return hx_worker_start(&view->worker, err);
@@ -109,5 +110,6 @@ bool hx_store_view_stop(struct hx_store_view *view, int64_t deadline_ns)
 	if (!hx_worker_join(&view->worker, deadline_ns))
 		return false;
 	hx_mutex_done(&view->mutex);
+	hx_tenant_keys_done(&view->keys);
 	return true;
 }

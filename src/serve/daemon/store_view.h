@@ -50,7 +50,7 @@ struct hx_store_view {
 	struct hapax_store *store;
 	void (*told)(void *context); /* a question was answered; called on the view's thread */
 	void *context;
-	struct hx_tenant_keys keys; /* limit NULL: not counted. Set before start */
+	struct hx_tenant_keys keys; /* its settings are set before start */
 	struct hx_worker worker;
 	struct hx_job question; /* queued while begun < wanted */
 
