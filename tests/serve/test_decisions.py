@@ -1,10 +1,11 @@
 """Every door reports its decisions in one way: figures by event type (B11, A9), lines for duplicates and runs (E12, A10)."""
 
+import re
 import threading
 
 import api
 from daemon import log_line, metrics, post, serve, upstream
-from harness import expect, until
+from harness import ROOT, expect, until
 from redis_wire import Wire, door
 from test_api import AUTH, TOKENS, Api
 
@@ -85,3 +86,31 @@ def test_a_run_is_told_from_its_beginning_to_its_end(cli):
         until(lambda: len(said(daemon, "job failed")) == 2, "the end is told")
         expect((said(daemon, "job failed")[1]["error"], said(daemon, "job succeeded")[1]["idempotency_key"]), ("no", "done"))
         expect(events(daemon, ""), {"processed": 1, "duplicate": 0, "failed": 1})
+
+
+# Names that are not in the macro: of log_text() in serve.c, descriptors.c and state_log.c.
+OTHER_FIELDS = {"setting", "scope", "gateway_connections", "proxy_connections", "resp_connections"}
+
+
+def first_argument(text, at):
+    """Up to its comma."""
+    end, depth = at, 0
+    while depth > 0 or text[end] != ",":
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        end += 1
+    return text[at:end]
+
+
+def test_every_log_field_is_documented(cli):
+    """The list in src/observe/README.md has the fields that are used, and no other."""
+    macro = re.compile(r"HX_LOGGER_(?:TEXT|BYTES|KEY|SIGNED|UNSIGNED|DURATION|TIME|SHARE|BOOLEAN)\(")
+    used = set(OTHER_FIELDS)
+    for path in (ROOT / "src").rglob("*.c"):
+        text = path.read_text(encoding="utf-8")
+        for found in macro.finditer(text):
+            used |= set(re.findall(r'"([a-z_]+)"', first_argument(text, found.end())))
+    section = (ROOT / "src/observe/README.md").read_text(encoding="utf-8").split("### Log fields\n")[1].split("\n#")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    told = [name for row in rows for name in re.findall(r"`([a-z_]+)`", row)]
+    expect(sorted(set(told)), sorted(told), "each stands once")
+    expect((sorted(used - set(told)), sorted(set(told) - used)), ([], []), "used and not documented, documented and not used")
