@@ -123,13 +123,21 @@ struct hapax_key_options {
 	const char *tenant_from; /* a path; if absent or null: tenant, else an error */
 	const char *group;       /* like tenant */
 	const char *group_from;
-	const struct hapax_clock *clock; /* for run IDs; NULL: the system clock. Must outlive it */
+	/* For run IDs and also_until_ms; NULL: the system clock. Must outlive the strategy. */
+	const struct hapax_clock *clock;
+	/*
+	 * While a strategy changes: the old one, with the same options, which makes hapax_key.also
+	 * until this time. include is for those of the two that accept it. NULL: none.
+	 */
+	const char *also;
+	int64_t also_until_ms; /* on clock's wall_ms */
 };
 
-#define HAPAX_KEY_OPTIONS_INIT                                                                   \
-	{                                                                                        \
-		sizeof(struct hapax_key_options), 0, HAPAX_ON_MISSING_REJECT,                    \
-			HAPAX_CANONICAL_LOSSLESS, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL \
+#define HAPAX_KEY_OPTIONS_INIT                                                                    \
+	{                                                                                         \
+		sizeof(struct hapax_key_options), 0, HAPAX_ON_MISSING_REJECT,                     \
+			HAPAX_CANONICAL_LOSSLESS, NULL, 0, NULL, 0, NULL, NULL, NULL, NULL, NULL, \
+			NULL, 0                                                                   \
 	}
 
 struct hapax_key_strategy;
@@ -196,12 +204,20 @@ struct hapax_key {
 	int has_run_id;     /* hybrid, uuid7 */
 	unsigned char run_id[HAPAX_RUN_ID_SIZE];
 	char missing[HAPAX_ERROR_MESSAGE_SIZE]; /* kinds NONE and CONTENT: the missing part */
+	/*
+	 * The key by options.also, in the same scope. Claim both keys for one run (hapax_request.keys):
+	 * the event is a duplicate if either is known. 0: there is none, or it is the same key.
+	 */
+	size_t also_size;
+	char also[HAPAX_KEY_SIZE_MAX + 1];
+	int has_also_fingerprint;
+	unsigned char also_fingerprint[HAPAX_FINGERPRINT_SIZE];
 };
 
 #define HAPAX_KEY_INIT                                                                          \
 	{                                                                                       \
 		sizeof(struct hapax_key), HAPAX_KEY_NONE, 0, {0}, 0, {0}, 0, {0}, 0, {0}, 0, 0, \
-			{0},                                                                    \
+			{0}, {0}, 0, {0}, 0,                                                    \
 		{                                                                               \
 			0                                                                       \
 		}                                                                               \

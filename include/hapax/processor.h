@@ -160,7 +160,8 @@ struct hapax_request {
 	const unsigned char *fingerprint; /* 32 bytes; NULL: none */
 	/*
 	 * Several keys for one run, claimed all or nothing; the four members above are then
-	 * ignored. Needs HAPAX_STORE_MULTI_KEY; at most 1,024 keys, no duplicates.
+	 * ignored. Needs HAPAX_STORE_MULTI_KEY; at most 1,024 keys, no duplicates. MISMATCH of any
+	 * key decides, then REPLAY, then IN_PROGRESS or PARKED; of equals the first in this order.
 	 */
 	const struct hapax_request_key *keys;
 	size_t key_count;
@@ -193,6 +194,10 @@ enum hapax_answer_flags {
 	HAPAX_ANSWER_UNREADABLE = 1 << 4,
 	/* The store was unavailable, and the journal of the outage decided (outage.h). */
 	HAPAX_ANSWER_CONTINUED = 1 << 5,
+	/* Several keys, not ACQUIRED: at least one of them was free. */
+	HAPAX_ANSWER_PARTLY = 1 << 6,
+	/* Several keys, not ACQUIRED: two of them belong to different runs. */
+	HAPAX_ANSWER_SPLIT = 1 << 7,
 };
 
 /*

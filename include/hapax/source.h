@@ -195,7 +195,8 @@ enum hapax_consumer_fact {
 	 * With another status than HAPAX_OK it did not decide. IN_PROGRESS is told once.
 	 */
 	HAPAX_FACT_DECIDED = 10,
-	HAPAX_FACT_ENDED = 11, /* the handler's run ended: answer, took_ns */
+	HAPAX_FACT_ENDED = 11,       /* the handler's run ended: answer, took_ns */
+	HAPAX_FACT_KEYS_DIFFER = 12, /* its old and new key (hapax_key.also) disagree: why */
 };
 
 /* An event for logs. Everything it points at is borrowed for the call. */
@@ -346,12 +347,13 @@ struct hapax_consumer_stats {
 	uint64_t warming;    /* partitions in warm-up, now */
 	uint64_t tagged;     /* duplicates that a handler accepted as such */
 	uint64_t unreadable; /* done, but the stored result cannot be read */
+	uint64_t diverged;   /* duplicates whose old and new key disagree */
 };
 
 #define HAPAX_CONSUMER_STATS_INIT                                                                  \
 	{                                                                                          \
 		sizeof(struct hapax_consumer_stats), 0, 0, 0, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-			0, 0, -1, 0, 0, 0, 0, 0, 0                                                 \
+			0, 0, -1, 0, 0, 0, 0, 0, 0, 0                                              \
 	}
 
 /* The figures of the last iteration of its loop. ret_stats->size must be set. */

@@ -211,6 +211,9 @@ enum hx_config_fingerprint {
 struct hx_config_keying {
 	const char *
 		key; /* the strategy's text; messages: "" is the usual places, see hapax/source.h */
+	const char *key_also;       /* the old strategy, while it changes; "": none */
+	const char *key_also_until; /* as written */
+	int64_t also_until_ms;      /* made from it: time since 1970 */
 	const char *const *include;
 	size_t include_count;
 	const char *const *exclude;
@@ -606,6 +609,16 @@ struct hx_config_short_lease {
 };
 bool hx_config_short_lease(
 	const struct hx_config *config, size_t *row, struct hx_config_short_lease *ret);
+
+/* The routes and consumers with key_also. row counts from 0. False: no more. */
+struct hx_config_key_also {
+	const char *what; /* "route", "consumer" */
+	const char *name;
+	const char *until; /* as written */
+	int64_t until_ms;
+};
+bool hx_config_key_also(
+	const struct hx_config *config, size_t *row, struct hx_config_key_also *ret);
 
 /* How long the scope keeps keys of this event type. */
 int64_t hx_config_ttl_ms(const struct hx_config_scope *scope, struct hapax_bytes type);

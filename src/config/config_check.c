@@ -16,6 +16,7 @@
 #include "base/utf8.h"
 #include "net/http/http_url.h"
 #include "net/network.h"
+#include "wire/date.h"
 #include "wire/http1/http1_text.h"
 #include "wire/http1/http_path.h"
 
@@ -129,11 +130,32 @@ bool hx_config_check_digest(const char *text, char why[HX_SETTING_WHY_SIZE])
 	return true;
 }
 
+bool hx_config_read_date(const char *text, int64_t *ret_ms)
+{
+	char whole[32];
+	int size = snprintf(whole, sizeof(whole), "%sT00:00:00Z", text);
+
+	if (hx_date_parse(hapax_bytes_from_text(text), ret_ms))
+		return true;
+	return strlen(text) == strlen("2027-01-31") &&
+		hx_date_parse(hx_bytes(whole, (size_t)size), ret_ms);
+}
+
+bool hx_config_check_date(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	int64_t ms;
+
+	return text[0] == '\0' || hx_config_read_date(text, &ms) ||
+		fail(why, "is not a date; write 2027-01-31 or 2027-01-31T12:00:00Z");
+}
+
 bool hx_config_check_strategy(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	struct hapax_key_strategy *strategy = NULL;
 	struct hapax_error err;
 
+	if (text[0] == '\0')
+		return true;
 	if (hapax_key_strategy_new(text, NULL, &strategy, &err) != HAPAX_OK)
 		return fail(why, "is not a valid key strategy: %s", err.message);
 	hapax_key_strategy_free(strategy);

@@ -12,6 +12,7 @@
 
 #include "config/schema/schema.h"
 
+hx_setting_check_fn hx_config_check_date;       /* 2027-01-31, or RFC 3339 with a time */
 hx_setting_check_fn hx_config_check_digest;     /* sha256: and 64 digits of 0-9a-f */
 hx_setting_check_fn hx_config_check_name;       /* UTF-8 without controls */
 hx_setting_check_fn hx_config_check_path;       /* begins with a slash; is not decoded */
@@ -31,6 +32,9 @@ hx_setting_check_fn hx_config_check_cookie;        /* the name of a cookie */
 hx_setting_check_fn hx_config_check_replay_field;  /* the same, of one that may be replayed */
 hx_setting_check_fn hx_config_check_credential;    /* auto, none, header:NAME */
 hx_setting_check_fn hx_config_check_statuses;      /* 404, 5xx */
+
+/* Read a date as hx_config_check_date allows it; one without a time begins at 00:00 UTC. */
+bool hx_config_read_date(const char *text, int64_t *ret_ms);
 
 /* Does text match a pattern? */
 bool hx_config_pattern_matches(const char *pattern, struct hapax_bytes text);

@@ -135,6 +135,28 @@ bool hx_config_short_lease(
 	return false;
 }
 
+bool hx_config_key_also(const struct hx_config *config, size_t *row, struct hx_config_key_also *ret)
+{
+	size_t routes = config->gateway.route_count;
+
+	while (*row < routes + config->consumer_count) {
+		size_t at = (*row)++;
+		const struct hx_config_keying *keying = at < routes
+			? &config->gateway.routes[at].keying
+			: &config->consumers[at - routes].keying;
+
+		if (keying->key_also[0] == '\0')
+			continue;
+		*ret = (struct hx_config_key_also){
+			at < routes ? "route" : "consumer",
+			at < routes ? config->gateway.routes[at].name
+				    : config->consumers[at - routes].name,
+			keying->key_also_until, keying->also_until_ms};
+		return true;
+	}
+	return false;
+}
+
 int64_t hx_config_ttl_ms(const struct hx_config_scope *scope, struct hapax_bytes type)
 {
 	for (size_t i = 0; i < scope->type_count; i++) {

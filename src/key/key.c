@@ -98,6 +98,9 @@ static void init_key(struct hapax_key *key)
 	key->is_fingerprint = 0;
 	key->has_run_id = 0;
 	key->missing[0] = '\0';
+	key->also_size = 0;
+	key->also[0] = '\0';
+	key->has_also_fingerprint = 0;
 }
 
 /* Copy only the part in use: a key is a kilobyte, mostly unused. */
@@ -120,6 +123,13 @@ static void copy_key(const struct hapax_key *source, struct hapax_key *target)
 	if (source->has_run_id)
 		memcpy(target->run_id, source->run_id, sizeof(target->run_id));
 	memcpy(target->missing, source->missing, strlen(source->missing) + 1);
+	target->also_size = source->also_size;
+	memcpy(target->also, source->also, source->also_size + 1);
+	target->has_also_fingerprint = source->has_also_fingerprint;
+	memset(target->also_fingerprint, 0, sizeof(target->also_fingerprint));
+	if (source->has_also_fingerprint)
+		memcpy(target->also_fingerprint, source->also_fingerprint,
+		       sizeof(target->also_fingerprint));
 }
 
 static bool is_key(const struct hapax_key *key)
@@ -159,28 +169,78 @@ static enum hapax_status make_fingerprint(
 	return hx_error_set(err, why.status, 0, "%s", why.message);
 }
 
+/* By one strategy, regardless of its other one. */
+static enum hapax_status make_one(
+	const struct hapax_key_strategy *strategy, const struct hapax_event *event,
+	struct hapax_buf *scratch, struct hapax_key *ret, struct hapax_error *err)
+{
+	struct hx_key_view view;
+	enum hapax_status status;
+
+	init_key(ret);
+	hx_view_init(&view, event, scratch);
+	status = hx_key_scope_make(strategy, &view, ret, err);
+	if (status == HAPAX_OK)
+		status = make_key(strategy, &view, ret, err);
+	if (status == HAPAX_OK)
+		status = make_fingerprint(strategy, &view, ret, err);
+	hx_view_done(&view);
+	return status;
+}
+
+static bool is_also_used(const struct hapax_key_strategy *strategy)
+{
+	return strategy->also != NULL &&
+		strategy->clock->wall_ms(strategy->clock->context) < strategy->also_until_ms;
+}
+
+/*
+ * Add the key by the old strategy. An event that has none needs none; one that has no other keeps
+ * its old key alone.
+ */
+static enum hapax_status make_also(
+	const struct hapax_key_strategy *strategy, const struct hapax_event *event,
+	struct hapax_buf *scratch, struct hapax_key *key, struct hapax_error *err)
+{
+	struct hapax_error why;
+	struct hapax_key also;
+	enum hapax_status status = make_one(strategy->also, event, scratch, &also, &why);
+
+	if (status == HAPAX_ERR_INVALID || (status == HAPAX_OK && also.kind == HAPAX_KEY_NONE))
+		return HAPAX_OK;
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "key_also: %s", why.message);
+	if (key->kind == HAPAX_KEY_NONE) {
+		key->size = sizeof(*key);
+		copy_key(&also, key);
+		return HAPAX_OK;
+	}
+	if (also.key_size == key->key_size && memcmp(also.key, key->key, key->key_size) == 0)
+		return HAPAX_OK;
+	key->also_size = also.key_size;
+	memcpy(key->also, also.key, also.key_size + 1);
+	key->has_also_fingerprint = also.has_fingerprint;
+	if (also.has_fingerprint)
+		memcpy(key->also_fingerprint, also.fingerprint, sizeof(also.fingerprint));
+	return HAPAX_OK;
+}
+
 enum hapax_status hapax_key_make(
 	const struct hapax_key_strategy *strategy, const struct hapax_event *event,
 	struct hapax_buf *scratch, struct hapax_key *ret_key, struct hapax_error *err)
 {
 	struct hapax_event complete;
 	struct hapax_key key;
-	struct hx_key_view view;
 	enum hapax_status status;
 
 	if (strategy == NULL || !read_event(event, &complete) || scratch == NULL ||
 	    !is_key(ret_key))
 		return null_argument(err);
-	init_key(&key);
-	hx_view_init(&view, &complete, scratch);
-	status = hx_key_scope_make(strategy, &view, &key, err);
-	if (status == HAPAX_OK)
-		status = make_key(strategy, &view, &key, err);
-	if (status == HAPAX_OK)
-		status = make_fingerprint(strategy, &view, &key, err);
+	status = make_one(strategy, &complete, scratch, &key, err);
+	if (status == HAPAX_OK && is_also_used(strategy))
+		status = make_also(strategy, &complete, scratch, &key, err);
 	if (status == HAPAX_OK)
 		return_key(&key, ret_key);
-	hx_view_done(&view);
 	return status;
 }
 

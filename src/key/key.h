@@ -93,6 +93,8 @@ struct hapax_key_strategy {
 	struct hx_key_scope_rule tenant;
 	struct hx_key_scope_rule group;
 	struct hx_uuid7 *uuids;
+	struct hapax_key_strategy *also; /* NULL: none */
+	int64_t also_until_ms;
 };
 
 /* Refuse an argument. */

@@ -215,6 +215,10 @@ static enum hapax_status read_selection(
 
 	strategy->include_count = options->include_count;
 	strategy->exclude_count = options->exclude_count;
+	/* It is for the other one. */
+	if (strategy->also != NULL && strategy->also->include_count > 0 &&
+	    !hashes_content(strategy))
+		strategy->include_count = 0;
 	if (strategy->include_count > 0 && !hashes_content(strategy)) {
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
@@ -223,7 +227,7 @@ static enum hapax_status read_selection(
 	}
 	if (strategy->include_count > 0) {
 		status = hx_key_new_paths(
-			options->include, options->include_count, flags, &strategy->include, err);
+			options->include, strategy->include_count, flags, &strategy->include, err);
 	}
 	if (status == HAPAX_OK && strategy->exclude_count > 0) {
 		status = hx_key_new_paths(
@@ -277,6 +281,32 @@ static enum hapax_status check_options(
 	return HAPAX_OK;
 }
 
+/* Make the strategy that is used as well, with the options that it takes. */
+static enum hapax_status make_also(
+	struct hapax_key_strategy *strategy, const struct hapax_key_options *options,
+	struct hapax_error *err)
+{
+	struct hapax_key_options own = *options;
+	struct hapax_error why;
+	enum hapax_status status;
+
+	if (options->also == NULL)
+		return HAPAX_OK;
+	own.also = NULL;
+	own.include_count = 0;
+	strategy->also_until_ms = options->also_until_ms;
+	status = hapax_key_strategy_new(options->also, &own, &strategy->also, &why);
+	if (status == HAPAX_OK && options->include_count > 0 && hashes_content(strategy->also)) {
+		hapax_key_strategy_free(strategy->also);
+		strategy->also = NULL;
+		own.include_count = options->include_count;
+		status = hapax_key_strategy_new(options->also, &own, &strategy->also, &why);
+	}
+	if (status != HAPAX_OK)
+		return hx_error_set(err, status, 0, "key_also: %s", why.message);
+	return HAPAX_OK;
+}
+
 static enum hapax_status fill(
 	struct hapax_key_strategy *strategy, const char *text,
 	const struct hapax_key_options *options, struct hapax_error *err)
@@ -292,13 +322,18 @@ static enum hapax_status fill(
 	if (strategy->text == NULL)
 		return no_memory(err);
 	memcpy(strategy->text, text, size);
-	status = read_text(strategy, text, err);
+	status = make_also(strategy, options, err);
+	if (status == HAPAX_OK)
+		status = read_text(strategy, text, err);
 	if (status == HAPAX_OK)
 		status = read_selection(strategy, options, err);
 	if (status == HAPAX_OK)
 		status = hx_key_scope_parse(strategy, options, err);
-	if (status == HAPAX_OK)
+	if (status == HAPAX_OK) {
 		strategy->needs = needs_of(strategy);
+		if (strategy->also != NULL)
+			strategy->needs |= strategy->also->needs;
+	}
 	return status;
 }
 
@@ -341,6 +376,7 @@ void hapax_key_strategy_free(struct hapax_key_strategy *strategy)
 {
 	if (strategy == NULL)
 		return;
+	hapax_key_strategy_free(strategy->also);
 	hx_key_pieces_free(strategy->pieces, strategy->piece_count);
 	hx_free(strategy->paths);
 	hx_free(strategy->include);

@@ -123,9 +123,11 @@ static void report_decision(const struct hapax_run *run, const struct hapax_answ
 	struct hapax_decided decided = {.answer = answer};
 
 	if (run->key_count > 0) {
-		decided.tenant = run->keys[0].tenant;
-		decided.group = run->keys[0].group;
-		decided.key = run->keys[0].key;
+		const struct hx_run_key *first = hx_run_first_key(run);
+
+		decided.tenant = first->tenant;
+		decided.group = first->group;
+		decided.key = first->key;
 	}
 	if (run->origin != NULL) {
 		decided.shadow = run->origin->shadow;
@@ -342,11 +344,32 @@ static bool is_obstacle(enum hapax_outcome outcome)
 		outcome != HAPAX_OUTCOME_SKIPPED;
 }
 
+/* The weight of an outcome in a group: work that is done is never done again or waited for. */
+static int weight_of(enum hapax_outcome outcome)
+{
+	if (outcome == HAPAX_OUTCOME_MISMATCH)
+		return 3;
+	if (outcome == HAPAX_OUTCOME_REPLAY)
+		return 2;
+	return is_obstacle(outcome) ? 1 : 0;
+}
+
+/* Does the answer for key a decide rather than that for key b? SKIPPED never does. */
+static bool outweighs(const struct hapax_run *run, const struct hapax_op *ops, size_t a, size_t b)
+{
+	int difference = weight_of(ops[a].outcome) - weight_of(ops[b].outcome);
+
+	if (ops[a].outcome == HAPAX_OUTCOME_SKIPPED || ops[b].outcome == HAPAX_OUTCOME_SKIPPED)
+		return ops[b].outcome == HAPAX_OUTCOME_SKIPPED;
+	return difference > 0 || (difference == 0 && run->keys[a].index < run->keys[b].index);
+}
+
 /*
- * Combine the answers of a group: uncertain if any part is, else the first error, else the first
- * MISMATCH, else the first obstacle.
+ * Combine the answers of a group: uncertain if any part is, else the first error, else the answer
+ * that outweighs the others.
  */
-static struct hx_verdict judge(const struct hapax_op *ops, size_t count)
+static struct hx_verdict judge(
+	const struct hapax_run *run, const struct hapax_op *ops, size_t count)
 {
 	struct hx_verdict verdict = {HAPAX_OK, ops[0].outcome, 0};
 
@@ -360,21 +383,39 @@ static struct hx_verdict judge(const struct hapax_op *ops, size_t count)
 			continue;
 		if (ops[i].status != HAPAX_OK)
 			verdict = (struct hx_verdict){ops[i].status, HAPAX_OUTCOME_NONE, i};
-		else if (verdict.outcome == HAPAX_OUTCOME_MISMATCH)
-			continue;
-		else if (
-			outcome == HAPAX_OUTCOME_MISMATCH ||
-			(outcome != HAPAX_OUTCOME_SKIPPED && !is_obstacle(verdict.outcome)))
+		else if (i != verdict.index && outweighs(run, ops, i, verdict.index))
 			verdict = (struct hx_verdict){HAPAX_OK, outcome, i};
 	}
 	assert(verdict.status != HAPAX_OK || verdict.outcome == ops[verdict.index].outcome);
 	return verdict;
 }
 
+/* Do the keys of a claim that was not granted belong together? */
+static void note_difference(struct hapax_run *run, const struct hapax_op *ops, size_t count)
+{
+	uint64_t token = 0;
+
+	run->answer.flags &= ~(unsigned)(HAPAX_ANSWER_PARTLY | HAPAX_ANSWER_SPLIT);
+	for (size_t i = 0; i < count; i++) {
+		uint64_t other = run->keys[i].record.token;
+
+		/* A refused operation has outcome NONE, and no record. */
+		if (ops[i].outcome == HAPAX_OUTCOME_SKIPPED) {
+			run->answer.flags |= HAPAX_ANSWER_PARTLY;
+			continue;
+		}
+		if (ops[i].status != HAPAX_OK || !is_obstacle(ops[i].outcome) || run->is_bare)
+			continue;
+		if (token != 0 && other != token)
+			run->answer.flags |= HAPAX_ANSWER_SPLIT;
+		token = other;
+	}
+}
+
 static void answered(
 	struct hx_pump *pump, struct hapax_run *run, const struct hapax_op *ops, size_t count)
 {
-	struct hx_verdict verdict = judge(ops, count);
+	struct hx_verdict verdict = judge(run, ops, count);
 	const struct hapax_op *op = &ops[verdict.index];
 
 	assert(run->is_asking);
@@ -383,9 +424,10 @@ static void answered(
 	run->is_asking = false;
 	if (verdict.status == HAPAX_ERR_UNCERTAIN)
 		run->is_uncertain = true;
-	if (op->type == HAPAX_OP_CLAIM)
+	if (op->type == HAPAX_OP_CLAIM) {
+		note_difference(run, ops, count);
 		hx_claim_answered(pump, run, verdict, op);
-	else if (run->is_side_question)
+	} else if (run->is_side_question)
 		hx_lease_answered(pump, run, verdict);
 	else
 		hx_finish_answered(pump, run, verdict, op);

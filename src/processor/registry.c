@@ -15,6 +15,7 @@
 #include "base/thread.h"
 #include "processor/hapax_process.h"
 #include "processor/processor.h"
+#include "processor/request_key.h"
 
 enum {
 	/* More rows than any program needs; found by binary search. */
@@ -313,6 +314,7 @@ struct keys {
 	struct hapax_key key;
 	struct hapax_key shadow;
 	bool has_shadow;
+	struct hapax_request_key claimed[2];
 };
 
 static enum hapax_status make_keys(
@@ -375,11 +377,7 @@ enum hapax_status hapax_registry_process(
 	 */
 	if (keys.key.kind == HAPAX_KEY_NONE)
 		options.is_disabled = 1;
-	request.tenant = hx_bytes(keys.key.tenant, keys.key.tenant_size);
-	request.group = hx_bytes(keys.key.group, keys.key.group_size);
-	request.key = hx_bytes(keys.key.key, keys.key.key_size);
-	if (keys.key.has_fingerprint && !keys.key.is_fingerprint)
-		request.fingerprint = keys.key.fingerprint;
+	hx_request_set_key(&request, &keys.key, keys.claimed);
 	request.options = &options;
 	if (!options.omits_cause)
 		request.cause = pack_cause(event, type, cause);

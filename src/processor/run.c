@@ -538,9 +538,20 @@ void hx_run_arm(struct hapax_run *run)
 		hx_timer_set(timers, &run->timer, at_ms);
 }
 
+const struct hx_run_key *hx_run_first_key(const struct hapax_run *run)
+{
+	const struct hx_run_key *key = run->keys;
+
+	assert(run->key_count > 0);
+	while (key->index != 0)
+		key++;
+	assert(key < run->keys + run->key_count);
+	return key;
+}
+
 struct hapax_bytes hapax_run_key(const struct hapax_run *run)
 {
-	return run->key_count == 0 ? hx_bytes(NULL, 0) : run->keys[0].key;
+	return run->key_count == 0 ? hx_bytes(NULL, 0) : hx_run_first_key(run)->key;
 }
 
 uint64_t hapax_run_token(const struct hapax_run *run)

@@ -154,6 +154,9 @@ void hx_run_give(struct hapax_run *run);
 
 void hx_runs_free(struct hapax_processor *processor);
 
+/* The key that the request names first; there is one. */
+const struct hx_run_key *hx_run_first_key(const struct hapax_run *run);
+
 /* The name of a tenant or group: empty is "default". */
 struct hapax_bytes hx_run_name(struct hapax_bytes name);
 

@@ -57,17 +57,28 @@ static struct hapax_message *case_next(struct hapax_source *source)
 	return NULL;
 }
 
-/* Is the record of the message done, or, of the past, known? Asked behind everybody's back. */
-static bool is_done(struct source_case *c, const struct hx_in_flight *in_flight)
+/* Is the record of this key done, or, of the past, known? Asked behind everybody's back. */
+static bool is_key_done(
+	struct source_case *c, const struct hx_in_flight *in_flight, struct hapax_bytes key)
 {
 	struct hapax_op op = {.type = HAPAX_OP_LOOKUP};
 
 	op.tenant = hx_bytes(in_flight->key.tenant, in_flight->key.tenant_size);
 	op.group = hx_bytes(in_flight->key.group, in_flight->key.group_size);
-	op.key = hx_bytes(in_flight->key.key, in_flight->key.key_size);
+	op.key = key;
 	return case_run(&c->store, &op) == HAPAX_OK && op.outcome == HAPAX_OUTCOME_FOUND &&
 		(c->store.record.state == HAPAX_STATE_DONE ||
 		 in_flight->message->flags & HAPAX_MESSAGE_WARM_UP);
+}
+
+/* The same of the message: by either of its keys. */
+static bool is_done(struct source_case *c, const struct hx_in_flight *in_flight)
+{
+	const struct hapax_key *key = &in_flight->key;
+
+	return is_key_done(c, in_flight, hx_bytes(key->key, key->key_size)) ||
+		(key->also_size > 0 &&
+		 is_key_done(c, in_flight, hx_bytes(key->also, key->also_size)));
 }
 
 static void case_ack(struct hapax_source *source, struct hapax_message *message)

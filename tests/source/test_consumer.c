@@ -493,11 +493,58 @@ static void what_was_taken_away_is_not_begun(void **state)
 	close_all();
 }
 
+/* E20: a message is a duplicate by either key, and both are done together. */
+static void two_keys_while_the_strategy_changes(void **state)
+{
+	struct hapax_key_options keys = HAPAX_KEY_OPTIONS_INIT;
+	struct case_letter *letter;
+	uint64_t token = 0;
+
+	(void)state;
+	source_case_init(&c);
+	keys.also = "header:eventId";
+	keys.also_until_ms = INT64_MAX;
+	c.options.strategy = "field:data.o";
+	c.options.key_options = &keys;
+	source_case_open(&c, 1);
+	/* Done before the change. */
+	assert_int_equal(case_claim(&c.store, "e1", &token), HAPAX_OUTCOME_ACQUIRED);
+	assert_int_equal(case_complete(&c.store, "e1", token), HAPAX_OK);
+	letter = source_case_send(&c, 0, "e1", "", "{\"o\":\"x\"}");
+	source_case_turns(&c);
+	assert_int_equal(first()->running_count, 0);
+	assert_true(letter->is_acked);
+	assert_int_equal(c.facts[HAPAX_FACT_KEYS_DIFFER], 1);
+	/* New: one run, two keys. */
+	letter = source_case_send(&c, 0, "e2", "", "{\"o\":\"y\"}");
+	source_case_turns(&c);
+	assert_int_equal(first()->running_count, 1);
+	assert_int_equal(case_state(&c.store, "e2"), HAPAX_STATE_CLAIMED);
+	assert_int_equal(case_state(&c.store, "y"), HAPAX_STATE_CLAIMED);
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_turns(&c);
+	assert_true(letter->is_acked);
+	assert_int_equal(case_state(&c.store, "e2"), HAPAX_STATE_DONE);
+	assert_int_equal(case_state(&c.store, "y"), HAPAX_STATE_DONE);
+	(void)source_case_send(&c, 0, "e2", "", "{\"o\":\"y\"}");
+	source_case_turns(&c);
+	assert_int_equal(c.facts[HAPAX_FACT_KEYS_DIFFER], 1);
+	/* Known by its new key only. */
+	letter = source_case_send(&c, 0, "e3", "", "{\"o\":\"y\"}");
+	source_case_turns(&c);
+	assert_true(letter->is_acked);
+	assert_int_equal(c.facts[HAPAX_FACT_KEYS_DIFFER], 2);
+	assert_int_equal(c.facts[HAPAX_FACT_DUPLICATE], 3);
+	assert_int_equal(first()->core.stats.diverged, 2);
+	close_all();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(is_acknowledged_after_its_completion_is_stored),
 		cmocka_unit_test(a_duplicate_is_acknowledged_and_told_with_its_cause),
+		cmocka_unit_test(two_keys_while_the_strategy_changes),
 		cmocka_unit_test(a_duplicate_of_another_door_is_known),
 		cmocka_unit_test(a_duplicate_can_be_diverted),
 		cmocka_unit_test(a_duplicate_can_be_tagged),

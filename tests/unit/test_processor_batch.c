@@ -121,6 +121,52 @@ static void several_keys_are_all_or_nothing(void **state)
 	assert_string_equal(both.body, "two");
 }
 
+static unsigned difference(const struct call *call)
+{
+	return call->answer.flags & (HAPAX_ANSWER_PARTLY | HAPAX_ANSWER_SPLIT);
+}
+
+/* E20: two keys of one event, by the old and by the new strategy. */
+static void work_that_is_done_decides(void **state)
+{
+	struct call first;
+	struct call second;
+	struct call both;
+	struct call mixed;
+
+	(void)state;
+	call_begin(&c, &first, "done", 0);
+	call_finish_ok(&first, "one");
+	begin_two(&both, "new", "done", 0, HAPAX_OK);
+	assert_int_equal(both.answer.outcome, HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(difference(&both), HAPAX_ANSWER_PARTLY);
+	assert_int_equal(case_state(&c.store, "new"), HAPAX_STATE_ABSENT);
+	/* It does not wait for the other one, which runs, whichever comes first. */
+	call_begin(&c, &second, "busy", 0);
+	begin_two(&both, "busy", "done", 1000, HAPAX_OK);
+	assert_string_equal(both.body, "one");
+	assert_int_equal(both.answer.key_index, 1);
+	assert_int_equal(difference(&both), HAPAX_ANSWER_SPLIT);
+	assert_false(both.answer.flags & HAPAX_ANSWER_WAITED);
+	begin_two(&both, "done", "busy", 1000, HAPAX_OK);
+	assert_string_equal(both.body, "one");
+	assert_int_equal(both.answer.key_index, 0);
+	call_finish_ok(&second, "two");
+	/* Both are done: the first in the request answers, not the first in order. */
+	begin_two(&both, "done", "busy", 0, HAPAX_OK);
+	assert_string_equal(both.body, "one");
+	assert_int_equal(difference(&both), HAPAX_ANSWER_SPLIT);
+	begin_two(&both, "busy", "done", 0, HAPAX_OK);
+	assert_string_equal(both.body, "two");
+	/* Keys of one run belong together, and the run has the name of the first. */
+	begin_two(&mixed, "z", "a", 0, HAPAX_OK);
+	assert_true(case_bytes_are(hapax_run_key(mixed.run), "z", 1));
+	call_finish_ok(&mixed, "three");
+	begin_two(&both, "a", "z", 0, HAPAX_OK);
+	assert_string_equal(both.body, "three");
+	assert_int_equal(difference(&both), 0);
+}
+
 static void several_keys_wait_where_they_are_held_up(void **state)
 {
 	struct call a;
@@ -199,6 +245,7 @@ int main(void)
 		CASE(a_batch_is_one_submit),
 		CASE(one_batch_may_name_a_key_twice),
 		CASE(several_keys_are_all_or_nothing),
+		CASE(work_that_is_done_decides),
 		CASE(several_keys_wait_where_they_are_held_up),
 		CASE(a_request_names_no_key_twice),
 		CASE(several_keys_need_a_store_that_can),

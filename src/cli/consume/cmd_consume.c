@@ -154,6 +154,7 @@ static const char *name_of(enum hapax_consumer_fact fact)
 	case HAPAX_FACT_WARM_UP: return "warm_up";
 	case HAPAX_FACT_DECIDED: return "decided";
 	case HAPAX_FACT_ENDED: return "ended";
+	case HAPAX_FACT_KEYS_DIFFER: return "keys_differ";
 	}
 	return "unknown";
 }
@@ -259,6 +260,9 @@ static void say(const struct consume_out *out, const struct hapax_consumer_event
 	case HAPAX_FACT_STORE_BACK: hx_report(command, "note: the store is available"); return;
 	case HAPAX_FACT_SOURCE_FAILED:
 	case HAPAX_FACT_WARM_UP: hx_report(command, "note: %s", event->why); return;
+	case HAPAX_FACT_KEYS_DIFFER:
+		hx_report(command, "note: %.*s: %s", size, place, event->why);
+		return;
 	case HAPAX_FACT_UNPROTECTED:
 		hx_report(command, "note: %.*s: ran without a key: %s", size, place, event->why);
 		return;

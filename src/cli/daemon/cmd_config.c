@@ -197,6 +197,20 @@ static void note_leases(struct hx_invocation *inv, const struct hx_config *confi
 			(long long)config->store.timeout_ms);
 }
 
+static void note_also(struct hx_invocation *inv, const struct hx_config *config)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	struct hx_config_key_also at;
+
+	for (size_t row = 0; hx_config_key_also(config, &row, &at);) {
+		if (clock->wall_ms(clock->context) >= at.until_ms)
+			hx_report(
+				inv->command->name,
+				"warning: %s '%s': key_also ended on %s and is not used; remove it",
+				at.what, at.name, at.until);
+	}
+}
+
 /* The daemon would read these files at start and at a reload. */
 static int check_tls(const struct hx_config *config)
 {
@@ -234,6 +248,7 @@ static int run_check(struct hx_invocation *inv)
 	if (config != NULL) {
 		note_cookies(inv, config);
 		note_leases(inv, config);
+		note_also(inv, config);
 	}
 	if (code == HX_EXIT_OK && path == NULL) {
 		hx_out_text(&inv->out, "ok: no file, defaults and environment\n");

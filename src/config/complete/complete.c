@@ -226,6 +226,8 @@ const struct hx_config_scope *hx_complete_keying(
 		known_part(keying->group, keying->group_from));
 	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
 
+	options.also = unless_empty(keying->key_also);
+	options.also_until_ms = keying->also_until_ms;
 	options.on_missing = scope->on_missing;
 	options.canonical = keying->canonical;
 	options.include = keying->include;
@@ -247,11 +249,16 @@ static void complete_strategy(
 {
 	const struct hx_config_keying *keying = &route->keying;
 	struct hapax_key_options options;
-	const struct hx_config_scope *scope = hx_complete_keying(config, keying, &options);
+	const struct hx_config_scope *scope;
 	struct hapax_key_strategy *strategy = NULL;
 	struct hapax_error err;
-	enum hapax_status status = hapax_key_strategy_new(keying->key, &options, &strategy, &err);
+	enum hapax_status status;
+	char what[96];
 
+	(void)snprintf(what, sizeof(what), "route '%.64s'", route->name);
+	hx_complete_also(complete, config, what, &route->place, &route->keying);
+	scope = hx_complete_keying(config, keying, &options);
+	status = hapax_key_strategy_new(keying->key, &options, &strategy, &err);
 	if (status != HAPAX_OK) {
 		hx_fault(
 			complete->faults, status, &route->place, "route '%.64s': %s", route->name,
@@ -289,7 +296,13 @@ static const struct hx_config_route everything = {
 	.path = "/",
 	.upstream = "",
 	.keying =
-		{.key = "event-id", .tenant = "", .tenant_from = "", .group = "", .group_from = ""},
+		{.key = "event-id",
+		 .key_also = "",
+		 .key_also_until = "",
+		 .tenant = "",
+		 .tenant_from = "",
+		 .group = "",
+		 .group_from = ""},
 	.place = {.name = "upstream.url"},
 };
 

@@ -60,6 +60,13 @@ void hx_complete_target(
 	struct hx_complete *complete, const char *upstream, const char *name,
 	const struct hx_place *place, struct hx_config_target *ret_target);
 
+/*
+ * Complete and check key_also. what: "route 'a'". Faults: a date or a store that it lacks.
+ */
+void hx_complete_also(
+	struct hx_complete *complete, const struct hx_config *config, const char *what,
+	const struct hx_place *place, struct hx_config_keying *keying);
+
 /* Fill the strategy options of a keying. Returns its scope, as far as it is known in advance. */
 const struct hx_config_scope *hx_complete_keying(
 	const struct hx_config *config, const struct hx_config_keying *keying,

@@ -40,10 +40,13 @@ static void complete_scope(
 	struct hx_complete *complete, const struct hx_config *config,
 	struct hx_config_consumer *consumer)
 {
-	const struct hx_config_scope *scope =
-		hx_complete_keying(config, &consumer->keying, &consumer->key_options);
+	const struct hx_config_scope *scope;
 	struct hapax_run_options *run = &consumer->run;
+	char what[96];
 
+	(void)snprintf(what, sizeof(what), "consumer '%.64s'", consumer->name);
+	hx_complete_also(complete, config, what, &consumer->place, &consumer->keying);
+	scope = hx_complete_keying(config, &consumer->keying, &consumer->key_options);
 	hx_config_run_options(config, scope, hx_bytes(NULL, 0), run);
 	run->ttl_ms = consumer->ttl_ms;
 	run->max_run_ms = consumer->max_run_ms;

@@ -31,6 +31,8 @@ static const char *const unprotected[HX_UNPROTECTED_COUNT] = {"no_key", "disable
 static const char *const invalid[HX_INVALID_COUNT] = {
 	"other", "malformed",  "media_type", "too_large", "no_key",
 	"key",   "credential", "no_route",   "path",      "method"};
+/* In the order of enum hx_divergence, which begins with none. */
+static const char *const divergences[] = {"new", "old", "different"};
 
 static const char *const runs[HX_RUN_COUNT] = {
 	"ok", "definitive", "transient", "ambiguous", "unstored"};
@@ -106,6 +108,12 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
 		 .kind = HX_PROMTEXT_COUNTER,
 		 .help = "Duplicates whose payload could not be compared.",
 		 .numbering = HX_NUMBERED_SCOPE},
+	[HX_METRIC_KEY_DIVERGENCE] =
+		{.name = "hapax_key_divergence",
+		 .kind = HX_PROMTEXT_COUNTER,
+		 .help = "Duplicates whose old and new key (key_also) disagree.",
+		 .numbering = HX_NUMBERED_SCOPE,
+		 .fixed = {{"known", divergences, HX_COUNT(divergences)}}},
 	[HX_METRIC_RUNS] =
 		{.name = "hapax_runs",
 		 .kind = HX_PROMTEXT_COUNTER,

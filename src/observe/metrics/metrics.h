@@ -128,6 +128,7 @@ enum hx_metric {
 	HX_METRIC_CHECK_ERRORS,   /* counter, by hx_metrics_check_errors() */
 	HX_METRIC_UNPROTECTED,    /* counter by scope of enum hx_unprotected */
 	HX_METRIC_UNVERIFIED,     /* counter by scope: nothing to compare the payload with */
+	HX_METRIC_KEY_DIVERGENCE, /* counter by scope of enum hx_divergence, less one */
 	HX_METRIC_RUNS,           /* counter by scope of enum hapax_run_outcome, HX_RUN_UNSTORED */
 	HX_METRIC_OPERATIONS,     /* counter; see hx_metrics_operation() */
 	HX_METRIC_KEY_DURATION,   /* histogram: time to make a key */

@@ -30,6 +30,8 @@ static const struct figure counters[] = {
 	{"hapax_consumer_dead_letters", "Messages moved to dead letters.", AT(dead_letters)},
 	{"hapax_consumer_diverted", "Duplicates diverted.", AT(diverted)},
 	{"hapax_consumer_tagged", "Duplicates passed to the handler, tagged.", AT(tagged)},
+	{"hapax_consumer_key_divergence", "Duplicates whose old and new key disagree.",
+	 AT(diverged)},
 	{"hapax_consumer_store_refusals", "Times that the store refused.", AT(refused)},
 	{"hapax_consumer_source_failures", "Failures of the broker or of the connection to it.",
 	 AT(failures)},

@@ -114,10 +114,18 @@ struct hx_serve {
 	uint64_t reloads;
 	uint64_t reload_failures;
 	int64_t reloaded_ms;
+	int64_t also_watched_ms; /* wall clock at the last look for the end of a key_also */
 };
 
 /* Logs a line for each setting in force that is probably a mistake. */
 void hx_serve_say_config(struct hx_serve *serve);
+
+/* Logs the old key strategies: all at first, then those that have ended since the last call. */
+void hx_serve_watch_also(struct hx_serve *serve, bool is_first);
+
+/* UNSUPPORTED: config has key_also, and the store cannot claim two keys in one step. */
+enum hapax_status hx_serve_check_also(
+	const struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err);
 
 /* Logs the state of the daemon. */
 void hx_serve_say_state(struct hx_serve *serve);

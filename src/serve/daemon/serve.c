@@ -144,6 +144,7 @@ static void on_chore_timer(struct hx_timer *timer)
 	hx_serve_refresh_resp(serve);
 	hx_consumers_tidy(&serve->consumers);
 	hx_api_tick(serve->api);
+	hx_serve_watch_also(serve, false);
 	hx_peers_watch(&serve->peers, serve->log, hx_reactor_now_ns(&serve->reactor));
 	serve->chores++;
 	if (serve->chores % SECONDS_MAX == 0)
@@ -272,6 +273,8 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 	if (status == HAPAX_OK)
 		status = prepare_tls(serve, config, err);
 	if (status == HAPAX_OK)
+		status = hx_serve_check_also(serve, config, err);
+	if (status == HAPAX_OK)
 		status = guard_doors(serve, config, err);
 	if (status == HAPAX_OK)
 		status = hx_tls_set_open(&fresh, config, &serve->service, serve->log, err);
@@ -395,6 +398,8 @@ static enum hapax_status open_store(struct hx_serve *serve, struct hapax_error *
 	options.timeout_ms = serve->config->store.timeout_ms;
 	options.wake = on_wake;
 	options.wake_context = serve;
+	if (status == HAPAX_OK)
+		status = hx_serve_check_also(serve, serve->config, err);
 	if (status == HAPAX_OK)
 		status = hapax_processor_new(serve->store, &options, &serve->processor, err);
 	serve->can_latch = status == HAPAX_OK && hx_store_stack_can_latch(&serve->stack);

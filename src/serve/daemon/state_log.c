@@ -5,6 +5,7 @@
  * One line of figures, and one for each part that is not well. It does not wait for the store but
  * logs its last answer.
  */
+#include "base/error.h"
 #include "base/macros.h"
 #include "observe/health.h"
 #include "observe/logger/logger.h"
@@ -37,6 +38,7 @@ void hx_serve_say_config(struct hx_serve *serve)
 	struct hx_config_short_lease at;
 
 	hx_descriptors_say(&serve->descriptors, serve->config, serve->log);
+	hx_serve_watch_also(serve, true);
 	for (size_t row = 0; hx_config_short_lease(serve->config, &row, &at);) {
 		const struct hx_logger_field fields[] = {
 			HX_LOGGER_TEXT(at.what, at.name),
@@ -50,6 +52,55 @@ void hx_serve_say_config(struct hx_serve *serve)
 			"answered",
 			fields, 3);
 	}
+}
+
+static void say_also(
+	struct hx_serve *serve, enum hx_logger_level level, const char *msg,
+	const struct hx_config_key_also *at)
+{
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT(at->what, at->name),
+		HX_LOGGER_TEXT("until", at->until),
+	};
+
+	hx_logger(serve->log, level, msg, fields, 2);
+}
+
+void hx_serve_watch_also(struct hx_serve *serve, bool is_first)
+{
+	const struct hapax_clock *clock = hapax_clock_system();
+	int64_t now_ms = clock->wall_ms(clock->context);
+	int64_t before_ms = serve->also_watched_ms;
+	struct hx_config_key_also at;
+
+	serve->also_watched_ms = now_ms;
+	for (size_t row = 0; hx_config_key_also(serve->config, &row, &at);) {
+		if (is_first && now_ms < at.until_ms)
+			say_also(serve, HX_LOGGER_INFO, "old key strategy is used as well", &at);
+		else if (is_first)
+			say_also(
+				serve, HX_LOGGER_WARN,
+				"old key strategy has ended, remove key_also", &at);
+		else if (before_ms < at.until_ms && now_ms >= at.until_ms)
+			say_also(
+				serve, HX_LOGGER_INFO,
+				"old key strategy ends, only the new one is used", &at);
+	}
+}
+
+enum hapax_status hx_serve_check_also(
+	const struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err)
+{
+	struct hx_config_key_also at;
+	size_t row = 0;
+
+	if ((hapax_store_capabilities(serve->store) & HAPAX_STORE_MULTI_KEY) ||
+	    !hx_config_key_also(config, &row, &at))
+		return HAPAX_OK;
+	return hx_error_set(
+		err, HAPAX_ERR_UNSUPPORTED, 0,
+		"%s '%s': key_also needs a store that claims two keys in one step; %s cannot",
+		at.what, at.name, hapax_store_url(serve->store));
 }
 
 void hx_serve_say_state(struct hx_serve *serve)

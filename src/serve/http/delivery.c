@@ -15,6 +15,7 @@
 #include "base/time.h"
 #include "net/tls/tls.h"
 #include "observe/metrics/metrics.h"
+#include "processor/request_key.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/gateway.h"
 
@@ -368,6 +369,10 @@ static struct hapax_request request_of(struct hx_delivery *delivery)
 	request.group = identity->group;
 	request.key = identity->key;
 	request.fingerprint = identity->fingerprint;
+	if (identity->is_two) {
+		hx_request_set_key(&request, &delivery->claim.key, delivery->claim.keys);
+		delivery->claim.keys[0].fingerprint = identity->fingerprint;
+	}
 	request.options = &delivery->claim.options;
 	request.step = on_step;
 	request.context = delivery;

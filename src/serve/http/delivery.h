@@ -60,6 +60,7 @@ struct hx_delivery_identity {
 	struct hapax_bytes group;
 	struct hapax_bytes key;           /* empty: no key, runs unprotected */
 	const unsigned char *fingerprint; /* NULL: none */
+	bool is_two;                      /* two keys: hx_delivery_claim.key has both */
 };
 
 /* For the current event, or the request: set before the claim, cleared at END. */
@@ -70,7 +71,8 @@ struct hx_delivery_claim {
 	const struct hx_config_target *target;
 	struct hx_upstream *upstream;
 	struct hx_delivery_identity identity;
-	struct hapax_key key;          /* gateway: the data of identity */
+	struct hapax_key key; /* gateway: the data of identity */
+	struct hapax_request_key keys[2];
 	struct hx_proxy_key proxy_key; /* proxy: the same */
 	bool passes;                   /* proxy: no claim, and the response is streamed */
 	bool lacks_key;  /* it passes for lack of a key; its method runs once with one */

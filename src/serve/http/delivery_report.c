@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "observe/logger/logger.h"
+#include "processor/request_key.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
 
@@ -85,6 +86,30 @@ static void add_trace(
 	decision->span_id = hx_bytes(text->span_id, text->span_id_size);
 }
 
+/* The event has two keys: do they agree on what it is? */
+static void note_divergence(const struct hx_delivery *delivery, enum hx_divergence divergence)
+{
+	struct hx_cells *cells = delivery->loop->cells;
+	const struct hx_delivery_claim *claim = &delivery->claim;
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT("route", claim->route_name),
+		HX_LOGGER_TEXT("reason", hx_divergence_name(divergence)),
+		HX_LOGGER_KEY("idempotency_key", hx_bytes(claim->key.key, claim->key.key_size)),
+		HX_LOGGER_KEY("key_also", hx_bytes(claim->key.also, claim->key.also_size)),
+		HX_LOGGER_BYTES("event_id", claim->event.id),
+	};
+
+	if (divergence == HX_DIVERGENCE_NONE)
+		return;
+	hx_metrics_add(
+		cells, HX_METRIC_KEY_DIVERGENCE,
+		hx_metrics_scope(cells, claim->identity.tenant, claim->identity.group),
+		divergence - 1, 1);
+	hx_logger(
+		delivery->loop->serve->log, HX_LOGGER_INFO, "key strategies disagree", fields,
+		HX_COUNT(fields));
+}
+
 void hx_delivery_decided(struct hx_delivery *delivery, const struct hapax_answer *answer)
 {
 	struct hx_decision decision = describe(delivery, answer);
@@ -100,6 +125,8 @@ void hx_delivery_decided(struct hx_delivery *delivery, const struct hapax_answer
 		hx_decision_is_duplicate(decision.decision) ? HX_LOGGER_INFO : HX_LOGGER_DEBUG,
 		&trace, &decision);
 	hx_decision_tell(&delivery->loop->observer, &decision);
+	if (delivery->claim.identity.is_two)
+		note_divergence(delivery, hx_request_divergence(answer));
 }
 
 /* The store operation at the end of a run. */

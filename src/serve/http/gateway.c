@@ -249,7 +249,8 @@ static bool identify(struct hx_delivery *delivery)
 		.tenant = hx_bytes(key->tenant, key->tenant_size),
 		.group = hx_bytes(key->group, key->group_size),
 		.key = hx_bytes(key->key, key->kind == HAPAX_KEY_NONE ? 0 : key->key_size),
-		.fingerprint = key->has_fingerprint ? key->fingerprint : NULL};
+		.fingerprint = key->has_fingerprint ? key->fingerprint : NULL,
+		.is_two = key->also_size > 0};
 	key_ns = hx_clock_mono_ns() - delivery->claim.asked_ns;
 	delivery->claim.asked_ns += key_ns;
 	if (delivery->large != NULL)

@@ -35,6 +35,7 @@ void hx_consumer_task_add(
 	sum->diverted += stats->diverted;
 	sum->tagged += stats->tagged;
 	sum->unreadable += stats->unreadable;
+	sum->diverged += stats->diverged;
 	sum->failures += stats->failures;
 	sum->rebalances += stats->rebalances;
 }

@@ -72,6 +72,7 @@ static const struct line lines[] = {
 	[HAPAX_FACT_STORE_AWAY] = {HX_LOGGER_ERROR, "consumer paused: store unavailable"},
 	[HAPAX_FACT_STORE_BACK] = {HX_LOGGER_INFO, "consumer resumed"},
 	[HAPAX_FACT_SOURCE_FAILED] = {HX_LOGGER_WARN, "source failed"},
+	[HAPAX_FACT_KEYS_DIFFER] = {HX_LOGGER_INFO, "key strategies disagree"},
 	[HAPAX_FACT_UNPROTECTED] = {HX_LOGGER_INFO, "message ran without a key"},
 };
 

@@ -5,6 +5,7 @@
  * Messages that arrive together are claimed together, and runs that end together are finished
  * together: one submit each. settle.c then decides about each message.
  */
+#include "processor/request_key.h"
 #include "source/consume/consumer.h"
 
 #include <assert.h>
@@ -228,6 +229,8 @@ static void forget_key(struct hapax_key *key)
 	key->is_fingerprint = 0;
 	key->has_run_id = 0;
 	key->missing[0] = '\0';
+	key->also_size = 0;
+	key->has_also_fingerprint = 0;
 }
 
 static enum hx_in_flight_reason find_key(struct hx_in_flight *in_flight, struct hapax_error *err)
@@ -558,15 +561,9 @@ void hx_in_flight_request(
 	struct hx_in_flight *in_flight, const struct hapax_run_options *options,
 	unsigned char space[HAPAX_CAUSE_SIZE_MAX], struct hapax_request *request)
 {
-	const struct hapax_key *key = &in_flight->key;
-
 	*request = (struct hapax_request)HAPAX_REQUEST_INIT;
 	request->options = options;
-	request->tenant = hx_bytes(key->tenant, key->tenant_size);
-	request->group = hx_bytes(key->group, key->group_size);
-	request->key = hx_bytes(key->key, key->key_size);
-	if (key->has_fingerprint && !key->is_fingerprint)
-		request->fingerprint = key->fingerprint;
+	hx_request_set_key(request, &in_flight->key, in_flight->keys);
 	if (!options->omits_cause && !options->is_disabled) {
 		struct hapax_cause event = hx_in_flight_event(in_flight);
 

@@ -268,15 +268,22 @@ static void set_run(struct hx_route *route, const struct hapax_run_options *run)
 }
 
 static enum hapax_status make_route(
-	struct hx_route *route, const struct hapax_consumer_options *options,
+	const struct hx_consumer *core, struct hx_route *route,
 	const struct hapax_registration *row, struct hapax_error *err)
 {
+	const struct hapax_consumer_options *options = &core->options;
 	const char *strategy = row != NULL ? row->strategy : options->strategy;
 	const struct hapax_key_options *key_options = options->key_options;
 	bool has_type = row != NULL && row->type != NULL;
 
 	if (row != NULL && row->key_options != NULL)
 		key_options = row->key_options;
+	if (key_options != NULL && key_options->also != NULL &&
+	    !(hapax_store_capabilities(core->store) & HAPAX_STORE_MULTI_KEY))
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"key_also needs a store that claims two keys in one step; %s cannot",
+			hapax_store_name(core->store));
 	set_run(route, row != NULL && row->options != NULL ? row->options : &options->run);
 	if (row != NULL && row->flags & HAPAX_REGISTRATION_UNPROTECTED)
 		route->run.is_disabled = 1;
@@ -312,7 +319,7 @@ static enum hapax_status make_routes(struct hx_consumer *core, struct hapax_erro
 				err, HAPAX_ERR_INVALID, 0, "registration %zu has %s", i,
 				row->handler == NULL ? "no handler" : "an unknown size");
 		else
-			status = make_route(&core->routes[i], options, row, err);
+			status = make_route(core, &core->routes[i], row, err);
 	}
 	return status;
 }
@@ -412,7 +419,6 @@ static enum hapax_status make_core(
 	if (strcmp(core->dead_letter, "off") == 0)
 		core->dead_letter = NULL;
 	core->divert = core->options.divert == NULL ? "" : core->options.divert;
-	core->store = store;
 	core->wake = wake;
 	core->wake_context = consumer;
 	status = hx_consumer_init(core, hx_random_u64(), err);
@@ -438,6 +444,7 @@ enum hapax_status hapax_consumer_new(
 	consumer->stats = (struct hapax_consumer_stats)HAPAX_CONSUMER_STATS_INIT;
 	status = complete(&consumer->core.options, options, err);
 	consumer->clock = consumer->core.options.clock;
+	consumer->core.store = store;
 	if (status == HAPAX_OK)
 		status = make_loop(consumer, err);
 	if (status == HAPAX_OK)

@@ -84,7 +84,8 @@ struct hx_in_flight {
 	struct hx_in_flight *back;
 
 	struct hapax_key key;
-	char place[HX_PLACE_SIZE]; /* topic, partition, offset; for messages and causes */
+	struct hapax_request_key keys[2]; /* while its strategy changes */
+	char place[HX_PLACE_SIZE];        /* topic, partition, offset; for messages and causes */
 	size_t place_size;
 
 	/* Its run. */

@@ -12,6 +12,7 @@
 #include "base/backoff.h"
 #include "base/bytes.h"
 #include "base/checked.h"
+#include "processor/request_key.h"
 #include "source/consume/consumer.h"
 #include "wire/http1/http1_text.h"
 
@@ -323,6 +324,18 @@ static void report(struct hx_in_flight *in_flight, const struct hapax_answer *an
 		hx_consumer_tell_answer(in_flight, HAPAX_FACT_DECIDED, answer);
 }
 
+/* The message has two keys: do they agree on what it is? */
+static void tell_divergence(struct hx_in_flight *in_flight, enum hx_divergence divergence)
+{
+	struct hapax_consumer_event event = {
+		.fact = HAPAX_FACT_KEYS_DIFFER, .why = hx_divergence_name(divergence)};
+
+	if (divergence == HX_DIVERGENCE_NONE)
+		return;
+	in_flight->consumer->stats.diverged++;
+	hx_consumer_tell(in_flight->consumer, in_flight, &event);
+}
+
 void hx_settle_answer(struct hx_in_flight *in_flight, const struct hapax_answer *answer)
 {
 	struct hx_consumer *consumer = in_flight->consumer;
@@ -359,6 +372,9 @@ void hx_settle_answer(struct hx_in_flight *in_flight, const struct hapax_answer 
 	/* A committed transaction proves that the store answers, even if unprotected. */
 	if (was_in_tx || !(answer->flags & HAPAX_ANSWER_UNPROTECTED))
 		hx_settle_store_answered(consumer);
+	if (in_flight->key.also_size > 0 && answer->outcome != HAPAX_OUTCOME_ACQUIRED &&
+	    answer->outcome != HAPAX_OUTCOME_IN_PROGRESS)
+		tell_divergence(in_flight, hx_request_divergence(answer));
 	switch (answer->outcome) {
 	case HAPAX_OUTCOME_ACQUIRED: ran(in_flight, answer); return;
 	case HAPAX_OUTCOME_REPLAY: duplicate(in_flight, answer); return;
