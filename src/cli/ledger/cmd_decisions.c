@@ -30,7 +30,7 @@ enum { OPTION_TENANT = 1, OPTION_DRY_RUN };
 
 static const struct hx_option options[] = {
 	{OPTION_TENANT, "tenant", 0, HX_OPTION_TEXT, "TENANT", "whose lines are erased", NULL},
-	{OPTION_DRY_RUN, "dry-run", 'n', HX_OPTION_FLAG, NULL, "count only; change nothing", NULL},
+	{OPTION_DRY_RUN, "dry-run", 0, HX_OPTION_FLAG, NULL, "count only; change nothing", NULL},
 	HX_OPTION_OUTPUT_ROW,
 	{.name = NULL},
 };
