@@ -222,8 +222,11 @@ void hx_decision_note_end(
 	struct hx_observer *observer, const struct hx_decision *decision,
 	const struct hx_decision_end *end)
 {
-	hx_logger_ended(observer->log, decision, end);
-	hx_logger_run_ended(observer->decisions, decision, end);
+	/* Most runs have no listener: do not even make the fields. */
+	if (hx_logger_takes(observer->log, HX_LOGGER_DEBUG))
+		hx_logger_ended(observer->log, decision, end);
+	if (observer->decisions != NULL)
+		hx_logger_run_ended(observer->decisions, decision, end);
 }
 
 void hx_decision_end(
