@@ -123,6 +123,14 @@ HAPAX_API enum hapax_status hapax_source_open(
  */
 HAPAX_API enum hapax_status hapax_source_check(const char *url, struct hapax_error *err);
 
+/*
+ * Set the group of a source back, so that it reads its messages again: from the first one, or from
+ * from_ms (milliseconds since 1970; 0: the first). Its consumers must be stopped: Kafka refuses
+ * otherwise, with UNAVAILABLE. UNSUPPORTED: a queue of RabbitMQ has no past. Blocks.
+ */
+HAPAX_API enum hapax_status hapax_source_rewind(
+	const char *url, int64_t from_ms, struct hapax_error *err);
+
 /* NULL is allowed. Not after a consumer took the source. May block while it disconnects. */
 HAPAX_API void hapax_source_close(struct hapax_source *source);
 

@@ -11,6 +11,7 @@
 #include "api/api_request.h"
 #include "api/pause.h"
 #include "base/bytes.h"
+#include "config/config.h"
 
 enum { DETAIL_SIZE = 2048 };
 
@@ -149,6 +150,16 @@ static bool read_reason(struct hx_api_request *request, struct hx_pause *pause)
 		pause->reason, sizeof(pause->reason), "%.*s", (int)said.reason.size,
 		said.reason.size == 0 ? "" : (const char *)said.reason.data);
 	return true;
+}
+
+const struct hx_config_consumer *hx_api_consumer_named(
+	const struct hx_config *config, struct hapax_bytes name)
+{
+	for (size_t i = 0; i < config->consumer_count; i++) {
+		if (hx_bytes_equal(hapax_bytes_from_text(config->consumers[i].name), name))
+			return &config->consumers[i];
+	}
+	return NULL;
 }
 
 void hx_api_no_consumer(struct hx_api_request *request)

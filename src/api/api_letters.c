@@ -61,16 +61,6 @@ static void task_done(void *extra)
 	hx_buf_done(&task->list);
 }
 
-static const struct hx_config_consumer *find(
-	const struct hx_config *config, struct hapax_bytes name)
-{
-	for (size_t i = 0; i < config->consumer_count; i++) {
-		if (hx_bytes_equal(hapax_bytes_from_text(config->consumers[i].name), name))
-			return &config->consumers[i];
-	}
-	return NULL;
-}
-
 /* NULL: already answered. */
 static struct task *task_new(struct hx_api_request *request)
 {
@@ -82,7 +72,7 @@ static struct task *task_new(struct hx_api_request *request)
 		return NULL;
 	hx_buf_init(&task->list, LIST_SIZE_MAX);
 	task->config = hx_config_current_keep(options->current);
-	consumer = find(task->config, request->names[0]);
+	consumer = hx_api_consumer_named(task->config, request->names[0]);
 	if (consumer == NULL) {
 		hx_api_no_consumer(request);
 		return NULL;

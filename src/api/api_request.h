@@ -38,6 +38,9 @@ enum {
 /* The types of problems. */
 #define HX_API_PROBLEM(name) "urn:hapax:problem:" name
 
+struct hx_config;
+struct hx_config_consumer;
+
 struct hx_api {
 	struct hx_api_options options; /* complete */
 	struct hx_observer observer;   /* of its decisions */
@@ -157,6 +160,10 @@ struct hx_pause_json {
 };
 extern const struct hx_json_section hx_pause_json_section;
 
+/* A consumer by its name; NULL: there is none. */
+const struct hx_config_consumer *hx_api_consumer_named(
+	const struct hx_config *config, struct hapax_bytes name);
+
 /* Reply: there is no consumer of the name in the path. */
 void hx_api_no_consumer(struct hx_api_request *request);
 
@@ -168,6 +175,14 @@ struct hx_retry_json {
 	bool all;
 };
 extern const struct hx_json_section hx_retry_json_section;
+
+/* The body of POST /consumers/{name}/rebuild: rebuild.c. */
+struct hx_rebuild_json {
+	uint64_t given;
+	struct hapax_bytes confirm;
+	int64_t from_ms;
+};
+extern const struct hx_json_section hx_rebuild_json_section;
 
 /* The name of an answered operation's outcome, or of its failure. */
 const char *hx_api_outcome_name(const struct hapax_op *op);
@@ -194,6 +209,7 @@ hx_api_handle_fn hx_api_get_consumers; /* api_consumers.c */
 hx_api_handle_fn hx_api_post_pause;
 hx_api_handle_fn hx_api_get_letters; /* api_letters.c */
 hx_api_handle_fn hx_api_post_retry;
+hx_api_handle_fn hx_api_post_rebuild; /* rebuild.c */
 
 /* Uses of hx_api_post_outbox(). */
 enum { HX_OUTBOX_RETRY = 1, HX_OUTBOX_PARK };

@@ -149,6 +149,7 @@ const char hx_api_schemas[] = "{"
 	OBJECT("Retried", "\"retried\",\"failed\",\"seen\",\"left\"",
 	       COUNT("retried") "," COUNT("failed") "," TEXT("why") "," COUNT("seen") ","
 	       "\"left\":{\"type\":[\"integer\",\"null\"],\"minimum\":0}") ","
+	OBJECT("Rebuilt", "\"name\",\"forgotten\"", TEXT("name") "," COUNT("forgotten")) ","
 	"\"Config\":{\"type\":\"object\"},"
 	"\"Stream\":{\"type\":\"string\",\"description\":\"events named decision, whose data is a "
 	"Decision, and events named missed, whose data has a count\"}"

@@ -34,6 +34,11 @@ hx_source_letters_fn hx_kafka_open_letters;
 hx_source_letters_fn hx_rabbit_open_letters;
 hx_source_letters_fn hx_redis_open_letters;
 
+typedef enum hapax_status hx_source_rewind_fn(
+	const char *url, int64_t from_ms, struct hapax_error *err);
+hx_source_rewind_fn hx_kafka_rewind;
+hx_source_rewind_fn hx_redis_rewind;
+
 /* Kafka topics (librdkafka), a RabbitMQ queue (librabbitmq), a Redis stream. */
 hx_source_open_fn hx_kafka_open;
 hx_source_open_fn hx_rabbit_source_open;

@@ -16,20 +16,24 @@ struct scheme {
 	hx_source_open_fn *open;
 	hx_source_check_fn *check;
 	hx_source_letters_fn *letters;
+	hx_source_rewind_fn *rewind; /* NULL: it cannot */
 };
 
 static const struct scheme schemes[] = {
 #if HX_HAVE_KAFKA
-	{"kafka:", hx_kafka_open, hx_kafka_check, hx_kafka_open_letters},
+	{"kafka:", hx_kafka_open, hx_kafka_check, hx_kafka_open_letters, hx_kafka_rewind},
 #endif
 #if HX_HAVE_RABBITMQ
-	{"amqp:", hx_rabbit_source_open, hx_rabbit_source_check, hx_rabbit_open_letters},
-	{"amqps:", hx_rabbit_source_open, hx_rabbit_source_check, hx_rabbit_open_letters},
+	{"amqp:", hx_rabbit_source_open, hx_rabbit_source_check, hx_rabbit_open_letters, NULL},
+	{"amqps:", hx_rabbit_source_open, hx_rabbit_source_check, hx_rabbit_open_letters, NULL},
 #endif
-	{"redis:", hx_redis_source_open, hx_redis_source_check, hx_redis_open_letters},
-	{"rediss:", hx_redis_source_open, hx_redis_source_check, hx_redis_open_letters},
-	{"redis+unix:", hx_redis_source_open, hx_redis_source_check, hx_redis_open_letters},
-	{NULL, NULL, NULL, NULL},
+	{"redis:", hx_redis_source_open, hx_redis_source_check, hx_redis_open_letters,
+	 hx_redis_rewind},
+	{"rediss:", hx_redis_source_open, hx_redis_source_check, hx_redis_open_letters,
+	 hx_redis_rewind},
+	{"redis+unix:", hx_redis_source_open, hx_redis_source_check, hx_redis_open_letters,
+	 hx_redis_rewind},
+	{NULL, NULL, NULL, NULL, NULL},
 };
 
 /* Sources that a build may lack, and the build option of each. */
@@ -109,6 +113,20 @@ enum hapax_status hx_source_open_letters(
 			err, HAPAX_ERR_INVALID, 0,
 			"this consumer has no dead letters: they are off");
 	return scheme->letters(url, target, count_max, ret_topics, ret_source, err);
+}
+
+enum hapax_status hapax_source_rewind(const char *url, int64_t from_ms, struct hapax_error *err)
+{
+	const struct scheme *scheme = find(url);
+
+	if (scheme == NULL)
+		return source_url_refuse(url, err);
+	if (scheme->rewind == NULL)
+		return hx_error_set(
+			err, HAPAX_ERR_UNSUPPORTED, 0,
+			"a queue of RabbitMQ keeps no message that was acknowledged, so it cannot be "
+			"read again; publish the messages again");
+	return scheme->rewind(url, from_ms, err);
 }
 
 enum hapax_status hapax_source_check(const char *url, struct hapax_error *err)

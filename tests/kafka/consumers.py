@@ -173,3 +173,44 @@ def originals(daemon, count):
     until(lambda: len(lines()) == count, "each duplicate is told")
     names = ("job_id", "original_job_id", "original_type", "original_source")
     return [tuple(line.get(name) for name in names) for line in lines()]
+
+
+def starts_over(cli, url, service, fill):
+    """D5: a projection is built again: its keys are forgotten, its offsets go back, each message runs again, once."""
+
+    def text(is_on):
+        return config(row(**{"from": url}, to=service.url, enabled=is_on, tenant="acme", group="orders"), more=with_token())
+
+    once = {("/shop", f"A-{n}"): 1 for n in (1, 2)}
+    store = f"sqlite:{cli.folder}/rebuild.db"
+    with serve(cli, None, "--gateway", "off", config=text(True), store=store) as daemon:
+        fill(1, 2)
+        until_figure(daemon, 2, "acknowledged_total")
+        consume(cli, daemon, "rebuild", "orders", "--yes", code=69).says("is enabled")
+        reload(daemon, text(False))
+        until_figure(daemon, 0, "up")
+        # It asks, and nothing happens without the name.
+        expect_in("not confirmed", consume(cli, daemon, "rebuild", "orders", input=b"other\n", code=1).err)
+
+        def rebuilt():
+            """A member that has just left may count for a while."""
+            done = consume(cli, daemon, "rebuild", "orders", input=b"orders\n", code=None)
+            return done if done.code == 0 else None
+
+        until(lambda: rebuilt() or time.sleep(0.5), "it starts over")
+        service.effects.clear()
+        reload(daemon, text(True))
+        until(lambda: service.effects == once, "each runs again")
+        reload(daemon, text(False))
+        until_figure(daemon, 0, "up")
+    # The same without a daemon.
+    service.effects.clear()
+
+    def by_url():
+        there = ("--from", url, "--scope", "acme/orders", "--store", store, "--yes", "-o", "json")
+        done = cli.run("consume", "rebuild", *there, code=None)
+        return done.json["forgotten"] == 2 if done.code == 0 else time.sleep(0.5)
+
+    until(by_url, "it starts over")
+    with serve(cli, None, "--gateway", "off", config=text(True), store=store) as daemon:
+        until(lambda: service.effects == once, "each runs again")

@@ -140,3 +140,10 @@ def test_a_duplicate_names_the_original(cli):
         with serve(cli, None, "--gateway", "off", config=text) as daemon:
             until_figure(daemon, 4, "acknowledged_total")
             expect(originals(daemon, 2), [("B-1", "A-1", "order.paid", "/shop"), ("m-2", "m-1", "order.made", None)])
+
+
+def test_a_queue_cannot_start_over(cli):
+    there = ("--from", "amqp://localhost/orders", "--scope", "acme/orders", "--store", f"sqlite:{cli.folder}/q.db", "--yes")
+    cli.run("check", "k", "--store", f"sqlite:{cli.folder}/q.db", "--scope", "acme/orders")
+    cli.run("consume", "rebuild", *there, code=None).says("keeps no message that was acknowledged")
+    cli.run("check", "k", "--store", f"sqlite:{cli.folder}/q.db", "--scope", "acme/orders", code=1)

@@ -11,6 +11,7 @@ from consumers import (
     pauses_and_resumes,
     row,
     said,
+    starts_over,
     until_figure,
     with_token,
 )
@@ -128,3 +129,8 @@ def test_a_duplicate_names_the_original(cli):
             until_figure(daemon, 4, "acknowledged_total")
             places = tuple(f"{stream.name}/{ids[index]}" for index in (3, 2))
             expect(originals(daemon, 2), [("B-1", "A-1", "order.paid", "/shop"), (*places, None, None)])
+
+
+def test_it_starts_over(cli):
+    with Stream() as stream, Service() as service:
+        starts_over(cli, stream.url(min_idle="1s"), service, lambda *which: stream.fill([event(n) for n in which]))

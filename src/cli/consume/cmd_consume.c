@@ -26,7 +26,7 @@
 #include "wire/record/record_json.h"
 
 enum {
-	OPTION_FROM = 1,
+	OPTION_FROM = HX_CONSUME_FROM,
 	OPTION_TO,
 	OPTION_EXEC,
 	OPTION_FORM,
@@ -61,7 +61,8 @@ static const char *const duplicate_choices[] = {"drop", "divert", "tag", NULL};
 static const char *const lapse_choices[] = {"retry", "park", NULL};
 
 static const struct hx_option options[] = {
-	{OPTION_FROM, "from", 0, HX_OPTION_TEXT, "URL", "source of messages; see above", NULL},
+	{OPTION_FROM, "from", 0, HX_OPTION_TEXT, "URL",
+	 "consume, rebuild: source of messages; see above", NULL},
 	{OPTION_TO, "to", 0, HX_OPTION_TEXT, "URL",
 	 "POST each message as a CloudEvent to this service", NULL},
 	{OPTION_EXEC, "exec", 0, HX_OPTION_TEXT, "CMD",
@@ -118,6 +119,9 @@ static const struct hx_option options[] = {
 	{HX_CONSUME_ALL, "all", 0, HX_OPTION_FLAG, NULL, "retry: all dead letters", NULL},
 	{HX_CONSUME_LIMIT, "limit", 'n', HX_OPTION_COUNT, "N",
 	 "dead-letters: maximum number, up to 1000 (default: 100)", NULL},
+	{HX_CONSUME_FROM_TIME, "from-time", 0, HX_OPTION_TEXT, "TIME",
+	 "rebuild: read from this time on (RFC 3339; default: all)", NULL},
+	{HX_CONSUME_YES, "yes", 0, HX_OPTION_FLAG, NULL, "rebuild: do not ask", NULL},
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
 };
 
@@ -719,6 +723,8 @@ static const struct command_example examples[] = {
 	 "show what failed, and why"},
 	{"hapax consume retry orders --match timeout --server http://localhost:8099",
 	 "send those that failed with a timeout again"},
+	{"hapax consume rebuild orders --yes --server http://localhost:8099",
+	 "let a disabled consumer start over"},
 	{NULL, NULL},
 };
 

@@ -12,7 +12,11 @@ enum hx_consume_option {
 	HX_CONSUME_MATCH,
 	HX_CONSUME_ALL,
 	HX_CONSUME_LIMIT,
+	HX_CONSUME_YES,
+	HX_CONSUME_FROM_TIME,
 };
+
+enum { HX_CONSUME_FROM = 1 }; /* of the command itself, and of rebuild */
 
 /* The actions; ends without a name. */
 extern const struct command_action hx_consume_actions[];

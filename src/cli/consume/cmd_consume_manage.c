@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_consume_manage.c - hapax consume list, pause, resume, dead-letters and retry: the consumers of a
- * daemon, by its API.
+ * cmd_consume_manage.c - the actions of hapax consume: the consumers of a daemon, by its API; and
+ * rebuild, also without one.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include <hapax/source.h>
+
 #include "base/bytes.h"
 #include "cli/consume/cmd_consume.h"
 #include "cli/frame/progress.h"
 #include "cli/frame/report.h"
 #include "cli/print/columns.h"
+#include "wire/date.h"
 #include "wire/json/json_object.h"
 #include "wire/percent.h"
 
@@ -354,6 +357,116 @@ static int run_retry(struct hx_invocation *inv)
 	return code;
 }
 
+/* ------------------------------------------------------------------ rebuild */
+
+/* True: the user typed the name. */
+static bool is_confirmed(const struct hx_invocation *inv, const char *name)
+{
+	char line[HAPAX_SCOPE_SIZE_MAX * 2 + 8];
+
+	if (hx_options_has(&inv->options, HX_CONSUME_YES))
+		return true;
+	hx_report(
+		inv->command->name,
+		"this forgets every key of the scope, and all its messages run again");
+	hx_report_hint("type '%s' to go on", name);
+	if (fgets(line, sizeof(line), stdin) == NULL)
+		return false;
+	line[strcspn(line, "\n")] = '\0';
+	return strcmp(line, name) == 0;
+}
+
+static void show_forgotten(void *context, uint64_t forgotten)
+{
+	hx_progress_show(context, "%" PRIu64 " keys forgotten", forgotten);
+}
+
+static int report_rebuilt(struct hx_invocation *inv, uint64_t forgotten)
+{
+	struct hx_json_write json;
+
+	if (inv->settings.format == HX_FORMAT_JSON) {
+		hx_out_json(&json, &inv->out);
+		hx_json_write_unsigned(&json, "forgotten", forgotten);
+		hx_json_write_end(&json, '}');
+	} else {
+		hx_out_printf(
+			&inv->out, "%" PRIu64 " keys forgotten; the group starts over\n",
+			forgotten);
+	}
+	return HX_EXIT_OK;
+}
+
+/* A group that no daemon runs. The broker first: it refuses a group that has members. */
+static int rebuild_url(struct hx_invocation *inv, const char *url, int64_t from_ms)
+{
+	const struct hx_settings *settings = &inv->settings;
+	struct hapax_store *store = NULL;
+	struct hx_progress progress;
+	struct hapax_error err;
+	uint64_t forgotten = 0;
+	int code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
+
+	if (code != HX_EXIT_OK)
+		return code;
+	hx_progress_init(&progress);
+	if (hapax_source_rewind(url, from_ms, &err) != HAPAX_OK ||
+	    hapax_store_forget_scope(
+		    store, settings->tenant, settings->group, show_forgotten, &progress, &forgotten,
+		    &err) != HAPAX_OK)
+		code = hx_report_error(inv->command->name, &err);
+	hx_progress_done(&progress);
+	hapax_store_close(store);
+	return code == HX_EXIT_OK ? report_rebuilt(inv, forgotten) : code;
+}
+
+static int rebuild_name(struct hx_invocation *inv, const char *name, int64_t from_ms)
+{
+	struct hx_json_write json;
+	struct call call;
+	int code;
+
+	call_init(&call, inv);
+	hx_json_write_init(&json, &call.body);
+	hx_json_write_begin(&json, NULL, '{');
+	hx_json_write_any(&json, "confirm", hapax_bytes_from_text(name));
+	if (from_ms > 0)
+		hx_json_write_time(&json, "from_time", from_ms);
+	hx_json_write_end(&json, '}');
+	code = call_send(&call, "POST", name, "rebuild");
+	if (code == HX_EXIT_OK)
+		code = report_rebuilt(inv, (uint64_t)number_of(&call, "forgotten"));
+	call_done(&call);
+	return code;
+}
+
+static int run_rebuild(struct hx_invocation *inv)
+{
+	const char *url = hx_options_text(&inv->options, HX_CONSUME_FROM);
+	const char *time = hx_options_text(&inv->options, HX_CONSUME_FROM_TIME);
+	const char *name = inv->options.operand_count > 0 ? inv->options.operands[0] : NULL;
+	char scope[HAPAX_SCOPE_SIZE_MAX * 2 + 2];
+	int64_t from_ms = 0;
+
+	if ((name != NULL) == (url != NULL) || (url != NULL && !inv->settings.scope_given))
+		return hx_report_usage(
+			inv->command->name,
+			"rebuild needs the NAME of a consumer, or --from URL and --scope TENANT/GROUP");
+	if (time != NULL && (!hx_date_parse(hapax_bytes_from_text(time), &from_ms) || from_ms <= 0))
+		return hx_report_misuse(
+			inv->command->name, "use RFC 3339, as in 2026-11-01T00:00:00Z",
+			"--from-time: invalid time '%s'", time);
+	(void)snprintf(
+		scope, sizeof(scope), "%.*s/%.*s", (int)inv->settings.tenant.size,
+		(const char *)inv->settings.tenant.data, (int)inv->settings.group.size,
+		(const char *)inv->settings.group.data);
+	if (!is_confirmed(inv, name != NULL ? name : scope)) {
+		hx_report(inv->command->name, "not confirmed; nothing changed");
+		return HX_EXIT_NO;
+	}
+	return name != NULL ? rebuild_name(inv, name, from_ms) : rebuild_url(inv, url, from_ms);
+}
+
 /* ------------------------------------------------------------------ the table */
 
 static const struct command_exit action_exits[] = {
@@ -366,6 +479,13 @@ static const struct command_exit retry_exits[] = {
 	{HX_EXIT_OK, "at least one was sent again"},
 	{HX_EXIT_NO, "there was none to send"},
 	{HX_EXIT_STORE, "could not reach the daemon, or some were not sent"},
+	{0, NULL},
+};
+
+static const struct command_exit rebuild_exits[] = {
+	{HX_EXIT_OK, "the group starts over"},
+	{HX_EXIT_NO, "not confirmed; nothing changed"},
+	{HX_EXIT_STORE, "could not reach the daemon, the store or the broker, or it refused"},
 	{0, NULL},
 };
 
@@ -409,5 +529,16 @@ const struct command_action hx_consume_actions[] = {
 	 .operands = {1, 200},
 	 .exits = retry_exits,
 	 .run = run_retry},
+	{.name = "rebuild",
+	 .summary = "forget the keys of a group and let it start over",
+	 .usage = "(NAME --server URL | --from URL --scope TENANT/GROUP) [--yes]",
+	 .description =
+		 "For a projection that is built again. Sets the offsets of the group back, to the beginning\n"
+		 "or to --from-time, then forgets every key of the scope: each message runs again. Asks for\n"
+		 "the name, or the scope, before. A consumer of a daemon must be disabled first (enabled:\n"
+		 "false); with --from, the group's consumers must be stopped. A queue of RabbitMQ has no past.\n",
+	 .operands = {0, 1},
+	 .exits = rebuild_exits,
+	 .run = run_rebuild},
 	{.name = NULL},
 };

@@ -114,6 +114,9 @@ enum hx_kafka_role { HX_KAFKA_MEMBER, HX_KAFKA_PRODUCER, HX_KAFKA_REREADER };
 rd_kafka_conf_t *hx_kafka_conf(
 	struct hx_kafka_source *source, enum hx_kafka_role role, struct hapax_error *err);
 void hx_kafka_on_event(rd_kafka_t *rk, void *opaque);
+/* Add the partitions of a topic, from the group's offsets on. Blocks. */
+rd_kafka_resp_err_t hx_kafka_add_partitions(
+	rd_kafka_t *rk, const char *topic, rd_kafka_topic_partition_list_t *list);
 
 /* partition.c */
 struct hx_kafka_partition *hx_kafka_partition_find(

@@ -221,14 +221,12 @@ enum hapax_status hx_kafka_connect(struct hx_kafka_source *source, struct hapax_
 	return HAPAX_OK;
 }
 
-/* False: reported as fatal. Blocks. */
-static bool add_partitions(
-	struct hx_kafka_source *source, const char *topic, rd_kafka_topic_partition_list_t *list)
+rd_kafka_resp_err_t hx_kafka_add_partitions(
+	rd_kafka_t *rk, const char *topic, rd_kafka_topic_partition_list_t *list)
 {
-	rd_kafka_topic_t *handle = rd_kafka_topic_new(source->consumer, topic, NULL);
+	rd_kafka_topic_t *handle = rd_kafka_topic_new(rk, topic, NULL);
 	const struct rd_kafka_metadata *found = NULL;
-	rd_kafka_resp_err_t err =
-		rd_kafka_metadata(source->consumer, 0, handle, &found, METADATA_MS);
+	rd_kafka_resp_err_t err = rd_kafka_metadata(rk, 0, handle, &found, METADATA_MS);
 
 	if (err == RD_KAFKA_RESP_ERR_NO_ERROR && found->topic_cnt == 1)
 		err = found->topics[0].err;
@@ -239,9 +237,7 @@ static bool add_partitions(
 	if (found != NULL)
 		rd_kafka_metadata_destroy(found);
 	rd_kafka_topic_destroy(handle);
-	if (err != RD_KAFKA_RESP_ERR_NO_ERROR)
-		hx_kafka_say(source, rd_kafka_err2str(err), true);
-	return err == RD_KAFKA_RESP_ERR_NO_ERROR;
+	return err;
 }
 
 /* All partitions, from the group's offsets on. Joining a group would take seconds. */
@@ -249,12 +245,14 @@ static void assign_all(struct hx_kafka_source *source)
 {
 	const struct hx_kafka_place *place = &source->place;
 	rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(1);
-	bool is_whole = true;
+	rd_kafka_resp_err_t err = RD_KAFKA_RESP_ERR_NO_ERROR;
 
 	rd_kafka_queue_cb_event_enable(source->queue, hx_kafka_on_event, source);
-	for (size_t i = 0; i < place->topic_count && is_whole; i++)
-		is_whole = add_partitions(source, place->topics[i], list);
-	if (is_whole) {
+	for (size_t i = 0; i < place->topic_count && err == RD_KAFKA_RESP_ERR_NO_ERROR; i++)
+		err = hx_kafka_add_partitions(source->consumer, place->topics[i], list);
+	if (err != RD_KAFKA_RESP_ERR_NO_ERROR) {
+		hx_kafka_say(source, rd_kafka_err2str(err), true);
+	} else {
 		take_assignment(source, list, true);
 		(void)rd_kafka_assign(source->consumer, list);
 	}

@@ -171,6 +171,8 @@ static enum hapax_status refusal(
 		status = HAPAX_ERR_INVALID;
 	else if (client->http_status == 413)
 		status = HAPAX_ERR_LIMIT;
+	else if (client->http_status == 409 && is_hapax && status == HAPAX_ERR_UNCERTAIN)
+		status = HAPAX_ERR_UNSUPPORTED; /* refused in this state */
 	if (!is_hapax && (status == HAPAX_ERR_UNSUPPORTED || status == HAPAX_ERR_INVALID) &&
 	    client->http_status != 401 && client->http_status != 403)
 		return hx_error_set(
