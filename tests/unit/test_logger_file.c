@@ -28,7 +28,7 @@
 struct fixture {
 	struct temp_dir dir;
 	char path[256];
-	char old_path[256];
+	char old_path[260];
 	struct hx_logger_options options;
 	struct hx_logger *log;
 	struct hapax_buf text;
