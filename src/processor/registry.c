@@ -377,7 +377,7 @@ enum hapax_status hapax_registry_process(
 	 */
 	if (keys.key.kind == HAPAX_KEY_NONE)
 		options.is_disabled = 1;
-	hx_request_set_key(&request, &keys.key, keys.claimed);
+	hx_request_key_set(&request, &keys.key, keys.claimed);
 	request.options = &options;
 	if (!options.omits_cause)
 		request.cause = pack_cause(event, type, cause);

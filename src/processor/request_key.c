@@ -6,7 +6,7 @@
 
 #include "base/bytes.h"
 
-void hx_request_set_key(
+void hx_request_key_set(
 	struct hapax_request *request, const struct hapax_key *key,
 	struct hapax_request_key keys[2])
 {
@@ -26,7 +26,7 @@ void hx_request_set_key(
 	request->key_count = 2;
 }
 
-enum hx_divergence hx_request_divergence(const struct hapax_answer *answer)
+enum hx_divergence hx_request_key_divergence(const struct hapax_answer *answer)
 {
 	if (answer->flags & HAPAX_ANSWER_SPLIT)
 		return HX_DIVERGENCE_DIFFERENT;

@@ -370,7 +370,7 @@ static struct hapax_request request_of(struct hx_delivery *delivery)
 	request.key = identity->key;
 	request.fingerprint = identity->fingerprint;
 	if (identity->is_two) {
-		hx_request_set_key(&request, &delivery->claim.key, delivery->claim.keys);
+		hx_request_key_set(&request, &delivery->claim.key, delivery->claim.keys);
 		delivery->claim.keys[0].fingerprint = identity->fingerprint;
 	}
 	request.options = &delivery->claim.options;

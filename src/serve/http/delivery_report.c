@@ -126,7 +126,7 @@ void hx_delivery_decided(struct hx_delivery *delivery, const struct hapax_answer
 		&trace, &decision);
 	hx_decision_tell(&delivery->loop->observer, &decision);
 	if (delivery->claim.identity.is_two)
-		note_divergence(delivery, hx_request_divergence(answer));
+		note_divergence(delivery, hx_request_key_divergence(answer));
 }
 
 /* The store operation at the end of a run. */

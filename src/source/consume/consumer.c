@@ -563,7 +563,7 @@ void hx_in_flight_request(
 {
 	*request = (struct hapax_request)HAPAX_REQUEST_INIT;
 	request->options = options;
-	hx_request_set_key(request, &in_flight->key, in_flight->keys);
+	hx_request_key_set(request, &in_flight->key, in_flight->keys);
 	if (!options->omits_cause && !options->is_disabled) {
 		struct hapax_cause event = hx_in_flight_event(in_flight);
 

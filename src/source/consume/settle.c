@@ -374,7 +374,7 @@ void hx_settle_answer(struct hx_in_flight *in_flight, const struct hapax_answer 
 		hx_settle_store_answered(consumer);
 	if (in_flight->key.also_size > 0 && answer->outcome != HAPAX_OUTCOME_ACQUIRED &&
 	    answer->outcome != HAPAX_OUTCOME_IN_PROGRESS)
-		tell_divergence(in_flight, hx_request_divergence(answer));
+		tell_divergence(in_flight, hx_request_key_divergence(answer));
 	switch (answer->outcome) {
 	case HAPAX_OUTCOME_ACQUIRED: ran(in_flight, answer); return;
 	case HAPAX_OUTCOME_REPLAY: duplicate(in_flight, answer); return;

@@ -74,7 +74,7 @@ static void on_closed(struct hx_redis_line *line)
 static const struct hx_redis_line_ops line_ops = {
 	.ready = on_ready, .reply = on_reply, .lost = on_lost, .closed = on_closed};
 
-static void run(struct rewind *rewind)
+static void exchange(struct rewind *rewind)
 {
 	int64_t until_ns = hx_reactor_now_ns(&rewind->reactor) + ANSWER_MS * HX_NS_PER_MS;
 
@@ -89,7 +89,7 @@ static void run(struct rewind *rewind)
 		hx_reactor_turn(&rewind->reactor, TURN_MS * HX_NS_PER_MS);
 }
 
-static enum hapax_status connect_and_run(struct rewind *rewind)
+static enum hapax_status connect_and_exchange(struct rewind *rewind)
 {
 	enum hapax_status status =
 		hx_redis_connection_tls_context(&rewind->place.redis, &rewind->tls, rewind->err);
@@ -104,7 +104,7 @@ static enum hapax_status connect_and_run(struct rewind *rewind)
 		rewind->tls, &line_ops, rewind);
 	if (status == HAPAX_OK) {
 		rewind->line.reply_size_max = 64 * 1024;
-		run(rewind);
+		exchange(rewind);
 		status = rewind->status;
 	}
 	hx_redis_line_done(&rewind->line);
@@ -130,7 +130,7 @@ enum hapax_status hx_redis_rewind(const char *url, int64_t from_ms, struct hapax
 		(void)snprintf(rewind->id, sizeof(rewind->id), "0");
 	status = hx_stream_place_parse(url, &rewind->place, err);
 	if (status == HAPAX_OK)
-		status = connect_and_run(rewind);
+		status = connect_and_exchange(rewind);
 	hx_tls_context_free(rewind->tls);
 	explicit_bzero(&rewind->place, sizeof(rewind->place));
 	hx_free(rewind);
