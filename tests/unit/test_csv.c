@@ -68,10 +68,13 @@ static enum hx_csv_result read_all(
 		at += piece_size - piece.size;
 		if (result == HX_CSV_END || result == HX_CSV_BAD)
 			return result;
-		for (size_t i = 0; result == HX_CSV_RECORD && i < csv->count; i++)
-			(void)hx_buf_printf(
-				out, "[%.*s]", (int)hx_csv_field(csv, i).size,
-				(const char *)hx_csv_field(csv, i).data);
+		for (size_t i = 0; result == HX_CSV_RECORD && i < csv->count; i++) {
+			struct hapax_bytes field = hx_csv_field(csv, i);
+
+			(void)hx_buf_append_byte(out, '[');
+			(void)hx_buf_append(out, field.data, field.size);
+			(void)hx_buf_append_byte(out, ']');
+		}
 		if (result == HX_CSV_RECORD)
 			(void)hx_buf_printf(out, " ");
 	}

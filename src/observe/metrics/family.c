@@ -164,12 +164,13 @@ const struct hx_family hx_families[HX_METRIC_COUNT] = {
 		 .numbering = HX_NUMBERED_ROUTE,
 		 .fixed = {{"code", NULL, HX_CODE_COUNT}}},
 	[HX_METRIC_INVALID_EVENTS] =
-		{.name = "hapax_invalid_events",
-		 .kind = HX_PROMTEXT_COUNTER,
-		 .help = "Deliveries refused before a claim, by what was wrong.",
-		 .fixed =
-			 {{"door", doors, HX_COUNT(doors)},
-			  {"reason", invalid, HX_COUNT(invalid)}}},
+		{
+			.name = "hapax_invalid_events",
+			.kind = HX_PROMTEXT_COUNTER,
+			.help = "Deliveries refused before a claim, by what was wrong.",
+			.fixed =
+				{{"door", doors, HX_COUNT(doors)},
+				 {"reason", invalid, HX_COUNT(invalid)}}},
 	[HX_METRIC_REQUESTS] =
 		{.name = "hapax_http_requests",
 		 .kind = HX_PROMTEXT_COUNTER,
