@@ -121,6 +121,27 @@ static void csv_skip_mark(struct hx_csv *csv, struct hapax_bytes *piece)
 	}
 }
 
+static void csv_begin_record(struct hx_csv *csv)
+{
+	hx_buf_clear(&csv->text);
+	csv->count = 0;
+	csv->line = csv->at_line;
+	csv->is_record_due = false;
+	csv->is_blank = false;
+}
+
+/* The skipped bytes begin another character: they are text. */
+static bool csv_give_mark_back(struct hx_csv *csv)
+{
+	csv_begin_record(csv);
+	csv->state = PLAIN;
+	csv->at_column += csv->mark_size;
+	if (hx_buf_append(&csv->text, byte_order_mark, csv->mark_size) != HAPAX_OK)
+		return false;
+	csv->mark_size = 0;
+	return true;
+}
+
 static enum hx_csv_result csv_finish(struct hx_csv *csv)
 {
 	if (csv->state == QUOTED)
@@ -136,19 +157,14 @@ enum hx_csv_result hx_csv_read(struct hx_csv *csv, struct hapax_bytes *piece, bo
 {
 	csv_skip_mark(csv, piece);
 	if (csv->mark_size > 0 && csv->mark_size < sizeof(byte_order_mark) &&
-	    (piece->size > 0 || is_last))
-		return csv_bad(csv, "the byte order mark is incomplete");
+	    (piece->size > 0 || is_last) && !csv_give_mark_back(csv))
+		return csv_bad(csv, "the record is too large");
 	while (piece->size > 0) {
 		enum hx_csv_result result = HX_CSV_MORE;
 		unsigned char byte;
 
-		if (csv->is_record_due) {
-			hx_buf_clear(&csv->text);
-			csv->count = 0;
-			csv->line = csv->at_line;
-			csv->is_record_due = false;
-			csv->is_blank = false;
-		}
+		if (csv->is_record_due)
+			csv_begin_record(csv);
 		byte = *(const unsigned char *)piece->data;
 		if (csv->state == BEGIN && byte != '"' && byte != ',' && byte != '\r' &&
 		    byte != '\n')
