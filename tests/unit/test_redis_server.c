@@ -234,6 +234,44 @@ static void foreign_data_is_refused(void **state)
 	refused("", HAPAX_ERR_CORRUPT, "?prefix=NAME");
 }
 
+/* A10: a version without events made a mark of a failed claim, and left the claim's event there. */
+static void stale_event_of_a_mark_is_ignored(void **state)
+{
+	static const enum hapax_op_type types[] = {
+		HAPAX_OP_LOOKUP, HAPAX_OP_CLAIM, HAPAX_OP_CHECK, HAPAX_OP_EXPIRE};
+	const struct hapax_cause cause = {.id = hapax_bytes_from_text("stale")};
+	struct redis_case *scene = *state;
+	struct hapax_buf *buf = hapax_buf_new(65536);
+	struct hapax_record record;
+	unsigned char packed[HAPAX_CAUSE_SIZE_MAX];
+	struct hapax_bytes bytes = hapax_cause_write(&cause, packed);
+	char key[32], hex[4 * HAPAX_CAUSE_SIZE_MAX + 1], command[4096];
+	struct hapax_op op;
+
+	for (size_t i = 0; i < bytes.size; i++)
+		(void)snprintf(hex + 4 * i, 5, "\\x%02x", packed[i]);
+	for (int is_set = 0; is_set < 2; is_set++) {
+		op = redis_case_op(HAPAX_OP_CHECK, key, ++scene->number);
+		assert_int_equal(redis_case_run(scene->sound, &op), HAPAX_OK);
+		(void)snprintf(
+			command, sizeof(command),
+			"HSET \"%s:default/default:key %llu\" origin %s cause \"%s\"",
+			redis_case_prefix, (unsigned long long)scene->number,
+			is_set ? "set" : "check", hex);
+		assert_true(say(command));
+		for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+			op = redis_case_op(types[i], key, scene->number);
+			op.ttl_ms = 60000;
+			op.record = &record;
+			op.buf = buf;
+			assert_int_equal(redis_case_run(scene->sound, &op), HAPAX_OK);
+			assert_int_equal(record.state, HAPAX_STATE_DONE);
+			assert_int_equal(record.cause.size, 0);
+		}
+	}
+	hapax_buf_free(buf);
+}
+
 /* E16: how far the ledger's clock is from ours. */
 static void skew_is_told(void **state)
 {
@@ -270,6 +308,7 @@ int main(void)
 		CASE(settings_are_checked),
 		CASE(passwords_are_checked),
 		CASE(foreign_data_is_refused),
+		CASE(stale_event_of_a_mark_is_ignored),
 		CASE(skew_is_told),
 	};
 

@@ -169,6 +169,9 @@ static bool read_head(struct hapax_bytes *rest, struct hapax_record *record)
 	record->origin = (enum hapax_origin)origin;
 	record->token = (uint64_t)token;
 	record->attempt = (uint32_t)attempt;
+	/* A version that does not know events makes a mark of a failed claim and leaves its event. */
+	if (record->origin != HAPAX_ORIGIN_CLAIM)
+		record->cause = (struct hapax_bytes){0};
 	return true;
 }
 
