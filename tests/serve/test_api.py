@@ -172,6 +172,25 @@ def test_only_who_acquired_is_told_the_token(cli):
         told("mismatch", other)
 
 
+def test_another_payload_is_told_nothing_of_the_run(cli):
+    """A10: owner, error and event are for callers with the same payload, whatever the state."""
+    same, other = hashlib.sha256(b"1").hexdigest(), hashlib.sha256(b"2").hexdigest()
+    with api(cli) as (_, call):
+
+        def shown(fingerprint):
+            return sorted({"owner", "error", "event", "result"} & set(call.claim("k", fingerprint=fingerprint)))
+
+        token = call.claim("k", fingerprint=same, owner="me", event={"id": "evt_1"})["token"]
+        expect(shown(same), ["event", "owner"])
+        expect(shown(other), [])
+        call("POST", "/park", {"key": "k", "token": token, "error": "timeout"})
+        expect(shown(same), ["error", "event", "owner"])
+        expect(shown(other), [])
+        call("POST", "/complete", {"key": "k", "token": token, "result": {"body": "paid"}})
+        expect(shown(same), ["event", "result"])
+        expect(shown(other), [])
+
+
 def test_release_park_resolve(cli):
     with api(cli) as (_, call):
         token = call.claim("a")["token"]
