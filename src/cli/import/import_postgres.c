@@ -158,14 +158,50 @@ static int read_query(struct hx_import *import, PGconn *conn)
 	return code == HX_EXIT_OK ? read_rows(import, conn, total) : code;
 }
 
+/*
+ * libpq ends a password at its first '@' or '/', and would show the rest in messages as host or
+ * port. An abstract socket begins with '@'.
+ */
+static bool is_address(const PQconninfoOption *option)
+{
+	const char *value = option->val;
+
+	if (value == NULL || value[0] == '\0')
+		return true;
+	if (strcmp(option->keyword, "host") == 0)
+		return strchr(value + 1, '@') == NULL;
+	return strcmp(option->keyword, "port") != 0 || value[strspn(value, "0123456789,")] == '\0';
+}
+
+static int check_url(const struct hx_import *import, const char *url)
+{
+	/* libpq's message would repeat the URL, including the password. */
+	PQconninfoOption *parsed = PQconninfoParse(url, NULL);
+	bool is_good = parsed != NULL;
+
+	for (const PQconninfoOption *at = parsed; is_good && at->keyword != NULL; at++)
+		is_good = is_address(at);
+	PQconninfoFree(parsed);
+	if (is_good)
+		return HX_EXIT_OK;
+	return hx_report_misuse(
+		import->inv->command->name,
+		"use 'postgres://user@host:5432/database' and percent-encode special characters in "
+		"user and password",
+		"--from: invalid PostgreSQL URL");
+}
+
 int hx_import_postgres(struct hx_import *import, const char *url)
 {
 	const char *const names[] = {
 		"connect_timeout", "dbname", "fallback_application_name", "client_encoding", NULL};
 	const char *const values[] = {"15", url, "hapax import", "UTF8", NULL};
-	PGconn *conn = PQconnectdbParams(names, values, 1);
-	int code;
+	int code = check_url(import, url);
+	PGconn *conn;
 
+	if (code != HX_EXIT_OK)
+		return code;
+	conn = PQconnectdbParams(names, values, 1);
 	if (PQstatus(conn) == CONNECTION_OK)
 		code = read_query(import, conn);
 	else
