@@ -373,11 +373,30 @@ def test_the_table_of_idempotency_keys(cli):
         near(record(cli, "c"), 3600)
 
 
+def test_a_query_with_too_many_columns(cli):
+    """A name that --column gives is not looked for among columns that were not read."""
+    with database(cli, "") as (url, _):
+        columns = ", ".join(f"{i} AS c{i}" for i in range(200))
+        for name in ("c150", "none"):
+            cli.run("store", "import", "--from", url, "--query", f"SELECT {columns}", "--column", f"key={name}", "--ttl", "1h",
+                    code=64).says("too many columns: the limit is 128")
+
+
 def test_a_database_that_is_not_there(cli):
     if not POSTGRES:
         raise Skip("no PostgreSQL: tests/postgres/with_postgres")
     url = "postgres://app:s3cret@127.0.0.1:1/db"
     expect("s3cret" in cli.run("store", "import", "--from", url, "--query", "SELECT 1", code=69).says("PostgreSQL").err, False)
+
+
+def test_a_password_is_not_shown(cli):
+    """A URL that libpq cannot read, or reads differently, is not repeated."""
+    if not POSTGRES:
+        raise Skip("no PostgreSQL: tests/postgres/with_postgres")
+    for address in ("app:s3%cret@127.0.0.1:1/db", "app:s3cret@[::1/db", "app:p@s3cret@127.0.0.1:1/db", "app:s3cret/p@127.0.0.1:1/db"):
+        done = cli.run("store", "import", "--from", f"postgres://{address}", "--query", "SELECT 1", code=64)
+        expect_in("invalid PostgreSQL URL", done.err)
+        expect(("s3" in done.err, "cret" in done.err), (False, False), done.err)
 
 
 # ---------------------------------------------------------------- Redis

@@ -174,14 +174,16 @@ static int check_named(
 int hx_import_columns(struct hx_import *import, const struct hapax_bytes *names, size_t count)
 {
 	const char *command = import->inv->command->name;
-	int code = check_named(import, names, count);
+	int code;
 
-	if (code != HX_EXIT_OK)
-		return code;
+	/* Before names is read: it has no more. */
 	if (count > HX_IMPORT_SOURCE_COLUMNS_MAX)
 		return hx_report_usage(
 			command, "the source has too many columns: the limit is %d",
 			HX_IMPORT_SOURCE_COLUMNS_MAX);
+	code = check_named(import, names, count);
+	if (code != HX_EXIT_OK)
+		return code;
 	for (size_t i = 0; i < count; i++) {
 		enum hx_import_column meaning = find_meaning(import, names[i]);
 
