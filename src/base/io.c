@@ -475,3 +475,8 @@ enum hapax_status hx_io_path_absolute(
 	ret_path[used + path.size] = '\0';
 	return HAPAX_OK;
 }
+
+int hx_io_path_real(const char *path, char ret_path[PATH_MAX])
+{
+	return realpath(path, ret_path) == NULL ? -errno : 0;
+}

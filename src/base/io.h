@@ -17,6 +17,7 @@
 #ifndef HX_IO_H
 #define HX_IO_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -121,6 +122,9 @@ enum hapax_status hx_io_read_all(
  */
 enum hapax_status hx_io_path_absolute(
 	struct hapax_bytes path, char *ret_path, size_t size, struct hapax_error *err);
+
+/* The file that symbolic links lead to. Returns 0 or a negative errno. */
+int hx_io_path_real(const char *path, char ret_path[PATH_MAX]);
 
 /* Is the path on a tmpfs or similar? False also if unknown. */
 bool hx_io_path_is_in_memory(const char *path);

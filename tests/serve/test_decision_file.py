@@ -66,12 +66,29 @@ def test_keys_as_hmac(cli):
     """A holder of the secret finds a key again, with any tool."""
     path, secret = cli.folder / "decisions.log", cli.folder / "secret"
     secret.write_text(SECRET + "\n")
-    with serve(cli, dead_address(), config=config(path, f", decisions_secret: '{secret}'", AUTH)) as daemon:
+    with upstream() as service, serve(cli, service.url, config=config(path, f", decisions_secret: '{secret}'", AUTH)) as daemon:
         Api(daemon)("POST", "/check", {"key": "order-17"})
         until(lambda: lines(path), "it is written")
+        # The id of an event is a part of its key.
+        for _ in range(2):
+            post(daemon.gateway, "order-17")
+        until(lambda: len(lines(path)) == 3, "they are written")
     digest = hmac.new(SECRET.encode(), b"order-17", "sha256").hexdigest()
     expect(lines(path)[0]["idempotency_key"], f"hmac:{digest[:32]}")
+    expect((lines(path)[2]["job_id"], lines(path)[2]["original_job_id"]), (f"hmac:{digest[:32]}",) * 2)
     assert "order-17" not in path.read_text()
+
+
+def test_a_tenant_is_never_cut_off(cli):
+    """A sender that fills the line does not keep it from being erased."""
+    path = cli.folder / "decisions.log"
+    text = "\u0001" * 255
+    with serve(cli, dead_address(), config=config(path, auth=AUTH)) as daemon:
+        event = {"id": text, "type": text, "source": text}
+        Api(daemon)("POST", "/claim", {"key": "k" * 1000, "tenant": "acme", "event": event})
+        until(lambda: lines(path), "it is written")
+    expect((lines(path)[0]["tenant"], lines(path)[0]["cut"]), ("acme", True))
+    expect_in("erased 1 of 1", cli.run("decisions", "erase", "--tenant", "acme", str(path)).out)
 
 
 def test_rotation_and_erasure(cli):
@@ -107,10 +124,13 @@ def test_rotation_and_erasure(cli):
 def test_erasure_keeps_what_it_cannot_read(cli):
     """A line that a crash cut may name the tenant: it stays, and the exit status says so."""
     path = cli.folder / "d.log"
-    path.write_text('{"tenant":"acme"}\n{"tenant":"a\\u0063me"}\n{"x":{"tenant":"acme"}}\n{"tenant":"ac')
-    result = cli.run("decisions", "erase", "--tenant", "acme", str(path), code=65)
-    expect_in("1 lines that could not be read", result.err)
-    expect(path.read_text(), '{"x":{"tenant":"acme"}}\n{"tenant":"ac\n')
+    path.write_text('{"tenant":"acme"}\n{"tenant":"a\\u0063me"}\n{"x":{"tenant":"acme"}}\n{"cut":true}\n{"tenant":"ac')
+    link = cli.folder / "link"
+    link.symlink_to(path)
+    result = cli.run("decisions", "erase", "--tenant", "acme", str(link), code=65)
+    expect_in("2 lines that could not be read", result.err)
+    expect(path.read_text(), '{"x":{"tenant":"acme"}}\n{"cut":true}\n{"tenant":"ac\n')
+    assert link.is_symlink()
     expect_in("--tenant is missing", cli.run("decisions", "erase", str(path), code=64).err)
     cli.run("decisions", "erase", "--tenant", "a", str(cli.folder / "absent"), code=66)
 

@@ -137,6 +137,26 @@ static void two_logs_do_not_share_a_file(void **state)
 	close_log(&fixture);
 }
 
+static void a_line_that_a_crash_cut_is_ended(void **state)
+{
+	const struct hx_io *io = hx_io_system();
+	struct fixture fixture;
+	int file;
+
+	(void)state;
+	open_log(&fixture, HX_LOGGER_KEYS_FULL);
+	hx_logger_close(fixture.log, 60000);
+	file = io->ops->open(io->context, fixture.path, HX_IO_WRITE, 0);
+	assert_true(file >= 0);
+	assert_int_equal(hx_io_write_full(io, file, "{\"key\":\"cut", 11, 0), 0);
+	(void)io->ops->close(io->context, file);
+	assert_int_equal(
+		hx_logger_open(fixture.path, &fixture.options, &fixture.log, NULL), HAPAX_OK);
+	write_line(&fixture, "next");
+	assert_int_equal(strncmp(text_of(&fixture, fixture.path), "{\"key\":\"cut\n{", 13), 0);
+	close_log(&fixture);
+}
+
 static void keys_as_hmac(void **state)
 {
 	struct fixture fixture;
@@ -157,6 +177,7 @@ int main(void)
 		cmocka_unit_test(a_rotated_file_is_written_until_the_next_is_opened),
 		cmocka_unit_test(a_file_that_cannot_be_opened_leaves_the_old_one),
 		cmocka_unit_test(two_logs_do_not_share_a_file),
+		cmocka_unit_test(a_line_that_a_crash_cut_is_ended),
 		cmocka_unit_test(keys_as_hmac),
 	};
 

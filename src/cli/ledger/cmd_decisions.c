@@ -66,6 +66,7 @@ static enum line read_line(const struct erasing *work, struct hapax_bytes line)
 	struct hx_json_name names[NAMES_MAX];
 	struct hx_json_token token;
 	struct hx_json json;
+	bool has_tenant = false, is_cut = false;
 	enum line found = LINE_STAYS;
 	uint32_t depth = 0;
 
@@ -78,17 +79,22 @@ static enum line read_line(const struct erasing *work, struct hapax_bytes line)
 		depth = json.depth;
 		if (hx_json_next(&json, &token, NULL) != HAPAX_OK)
 			return LINE_UNREADABLE;
-		if (depth != 1 || token.name == 0 || token.type != HX_JSON_STRING)
+		if (depth != 1 || token.name == 0)
 			continue;
 		name = (struct hx_json_string){
 			json.data + token.name, token.name_size, token.name_escaped};
+		is_cut = is_cut || hx_json_string_equal(name, HX_BYTES_LIT("cut"));
+		if (token.type != HX_JSON_STRING ||
+		    !hx_json_string_equal(name, HX_BYTES_LIT("tenant")))
+			continue;
 		value = (struct hx_json_string){
 			json.data + token.text, token.size, token.escaped != 0};
-		if (hx_json_string_equal(name, HX_BYTES_LIT("tenant")) &&
-		    hx_json_string_equal(value, work->tenant))
+		has_tenant = true;
+		if (hx_json_string_equal(value, work->tenant))
 			found = LINE_GOES;
 	} while (token.type != HX_JSON_END);
-	return found;
+	/* What was cut off may have been the tenant. */
+	return is_cut && !has_tenant ? LINE_UNREADABLE : found;
 }
 
 static int write_chunk(struct erasing *work)
@@ -168,7 +174,7 @@ static int replace(struct erasing *work)
 static int open_files(struct erasing *work)
 {
 	const struct hx_io *io = hx_io_system();
-	struct hx_io_stat stat = {.mode = 0600};
+	struct hx_io_stat stat = {.mode = 0600}, named;
 	int result;
 
 	if (strlen(work->path) >= PATH_MAX)
@@ -188,9 +194,16 @@ static int open_files(struct erasing *work)
 	}
 	if (result != 0)
 		return report_os(work, result, "lock", work->path);
+	(void)io->ops->stat(io->context, work->file, &stat);
+	if (io->ops->stat_path(io->context, work->path, &named) != 0 ||
+	    named.device != stat.device || named.inode != stat.inode) {
+		hx_report(
+			work->inv->command->name, "'%s' was renamed or replaced; try again",
+			work->path);
+		return HX_EXIT_BUSY;
+	}
 	if (work->is_dry)
 		return HX_EXIT_OK;
-	(void)io->ops->stat(io->context, work->file, &stat);
 	(void)snprintf(work->new_path, sizeof(work->new_path), "%s.erasing", work->path);
 	/* One that is there is from an erasure that was cut off. */
 	work->new_file = io->ops->open(
@@ -274,11 +287,14 @@ static int run_erase(struct hx_invocation *inv)
 			inv->command->name, "as in: hapax decisions erase --tenant acme FILE",
 			"--tenant is missing");
 	for (size_t i = 0; i < inv->options.operand_count; i++) {
+		/* Of a symbolic link, the file is replaced and not the link. */
+		char path[PATH_MAX];
+		bool is_there = hx_io_path_real(inv->options.operands[i], path) == 0;
 		struct erasing work = {
 			.inv = inv,
 			.tenant = hapax_bytes_from_text(tenant->text),
 			.is_dry = hx_options_get(&inv->options, OPTION_DRY_RUN) != NULL,
-			.path = inv->options.operands[i],
+			.path = is_there ? path : inv->options.operands[i],
 			.file = -1,
 			.new_file = -1,
 		};

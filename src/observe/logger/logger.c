@@ -123,7 +123,7 @@ static size_t write_piece(struct hx_logger *log, const unsigned char *data, size
 	return done;
 }
 
-/* Lines of a write that failed are lost whole, even if some of them are in the file. */
+/* The lines of a write that failed are lost, all of them. */
 static size_t append_piece(struct hx_logger *log, const unsigned char *data, size_t size)
 {
 	return hx_logger_file_append(log->file, data, size) == 0 ? size : 0;
@@ -208,6 +208,7 @@ static void log_free(struct hx_logger *log)
 	hx_mutex_done(&log->mutex);
 	hx_buf_done(&log->waiting);
 	hx_buf_done(&log->writing);
+	explicit_bzero(log->hmac_key, sizeof(log->hmac_key));
 	hx_free(log);
 }
 
@@ -270,9 +271,11 @@ enum hapax_status hx_logger_reopen(struct hx_logger *log, const char *path, stru
 	bool is_same;
 	enum hapax_status status;
 
+	/* Only this function's caller gives the writer a file, so that this one stays open. */
 	hx_mutex_lock(&log->mutex);
-	is_same = hx_logger_file_is_at(log->next_file >= 0 ? log->next_file : log->file, path);
+	file = log->next_file >= 0 ? log->next_file : log->file;
 	hx_mutex_unlock(&log->mutex);
+	is_same = hx_logger_file_is_at(file, path);
 	if (is_same)
 		return HAPAX_OK;
 	status = hx_logger_file_open(path, &file, err);

@@ -143,7 +143,7 @@ enum hapax_status hx_logger_open(
 
 /*
  * Of such a log: go on with the file that is at path now, unless it is the same one. Lines that
- * wait may go into either. On failure it goes on with the old one.
+ * wait may go into either. On failure it goes on with the old one. Threads: one at a time.
  */
 enum hapax_status hx_logger_reopen(
 	struct hx_logger *log, const char *path, struct hapax_error *err);

@@ -24,7 +24,10 @@ void hx_logger_file_close(int file);
 /* Is that the file at path? */
 bool hx_logger_file_is_at(int file, const char *path);
 
-/* Append at the present end, which a rotation may have moved. Returns 0 or a negative errno. */
+/*
+ * Append at the present end, which a rotation may have moved. Returns 0 or a negative errno; the
+ * file is then as before.
+ */
 int hx_logger_file_append(int file, const void *data, size_t size);
 
 #endif

@@ -70,6 +70,38 @@ static void set_common(struct common *common, const struct hx_decision *decision
 	memcpy(common->fields, fields, sizeof(fields));
 }
 
+/*
+ * The same in the file of decisions. tenant and group come first: a line that is cut must not lose
+ * them, or an erasure would not find it. IDs are often parts of the key, so they are as secret.
+ */
+static void file_with(
+	struct hx_logger *file, const char *msg, const struct hx_decision *decision,
+	const struct hx_logger_field *others, size_t count)
+{
+	enum { SCOPE_FIELDS = 2 };
+	struct common common;
+	struct hx_logger_field fields[SCOPE_FIELDS + COMMON_MAX + OTHERS_MAX] = {
+		HX_LOGGER_BYTES("tenant", decision->tenant),
+		HX_LOGGER_BYTES("group", decision->group),
+	};
+
+	assert(count <= OTHERS_MAX);
+	set_common(&common, decision);
+	memcpy(fields + SCOPE_FIELDS, common.fields, sizeof(common.fields));
+	memcpy(fields + SCOPE_FIELDS + COMMON_MAX, others, count * sizeof(*others));
+	count += SCOPE_FIELDS + COMMON_MAX;
+	for (size_t i = SCOPE_FIELDS; i < count; i++) {
+		const char *name = fields[i].name == NULL ? "" : fields[i].name;
+
+		if (strcmp(name, "queue") == 0)
+			fields[i].name = NULL;
+		if (strcmp(name, "job_id") == 0 || strcmp(name, "event_id") == 0 ||
+		    strcmp(name, "original_job_id") == 0)
+			fields[i].kind = HX_LOGGER_FIELD_KEY;
+	}
+	(void)hx_logger(file, HX_LOGGER_INFO, msg, fields, count);
+}
+
 /* Log the common fields and count others. */
 static bool log_with(
 	struct hx_logger *log, enum hx_logger_level level, const char *msg,
@@ -142,13 +174,15 @@ void hx_logger_received(struct hx_logger *log, const struct hx_decision *decisio
 			log, HX_LOGGER_DEBUG, "job received", decision, fields, HX_COUNT(fields));
 }
 
-static void log_end(
-	struct hx_logger *log, enum hx_logger_level level, const char *msg,
-	const struct hx_decision *decision, const struct hx_decision_end *end)
+/* The fields of the end of a run. */
+enum { END_FIELDS = 7 };
+
+static void set_end(
+	struct hx_logger_field out[END_FIELDS], const struct hx_decision *decision,
+	const struct hx_decision_end *end)
 {
 	bool is_done = end->status == HAPAX_OK && end->outcome == HAPAX_RUN_OK;
-	bool has_scope = level == HX_LOGGER_INFO;
-	const struct hx_logger_field fields[] = {
+	const struct hx_logger_field fields[END_FIELDS] = {
 		HX_LOGGER_TEXT(
 			"outcome",
 			end->status == HAPAX_OK ? hapax_run_outcome_name(end->outcome)
@@ -160,12 +194,9 @@ static void log_end(
 		HX_LOGGER_BYTES(is_done ? NULL : unless_empty("error", end->why), end->why),
 		HX_LOGGER_TEXT(
 			end->status == HAPAX_OK ? NULL : "status", hapax_status_name(end->status)),
-		HX_LOGGER_BYTES(has_scope ? "tenant" : NULL, decision->tenant),
-		HX_LOGGER_BYTES(has_scope ? "group" : NULL, decision->group),
 	};
 
-	if (hx_logger_takes(log, level))
-		(void)log_with(log, level, msg, decision, fields, HX_COUNT(fields));
+	memcpy(out, fields, sizeof(fields));
 }
 
 void hx_logger_ended(
@@ -173,15 +204,26 @@ void hx_logger_ended(
 	const struct hx_decision_end *end)
 {
 	bool is_done = end->status == HAPAX_OK && end->outcome == HAPAX_RUN_OK;
+	struct hx_logger_field fields[END_FIELDS];
 
-	log_end(log, HX_LOGGER_DEBUG, is_done ? "job succeeded" : "job failed", decision, end);
+	if (!hx_logger_takes(log, HX_LOGGER_DEBUG))
+		return;
+	set_end(fields, decision, end);
+	(void)log_with(
+		log, HX_LOGGER_DEBUG, is_done ? "job succeeded" : "job failed", decision, fields,
+		END_FIELDS);
 }
 
 void hx_logger_run_ended(
 	struct hx_logger *file, const struct hx_decision *decision,
 	const struct hx_decision_end *end)
 {
-	log_end(file, HX_LOGGER_INFO, "run ended", decision, end);
+	struct hx_logger_field fields[END_FIELDS];
+
+	if (file == NULL)
+		return;
+	set_end(fields, decision, end);
+	file_with(file, "run ended", decision, fields, END_FIELDS);
 }
 
 static const char *decision_word(const struct hx_decision *decision)
@@ -196,8 +238,6 @@ void hx_logger_decided(struct hx_logger *file, const struct hx_decision *decisio
 	const struct hapax_cause *original = &decision->original;
 	bool is_acquired = decision->decision == HAPAX_DECISION_ACQUIRED;
 	const struct hx_logger_field fields[] = {
-		HX_LOGGER_BYTES("tenant", decision->tenant),
-		HX_LOGGER_BYTES("group", decision->group),
 		HX_LOGGER_TEXT("decision", decision_word(decision)),
 		HX_LOGGER_TEXT(
 			decision->status == HAPAX_OK ? NULL : "status",
@@ -217,8 +257,7 @@ void hx_logger_decided(struct hx_logger *file, const struct hx_decision *decisio
 	};
 
 	if (file != NULL)
-		(void)log_with(
-			file, HX_LOGGER_INFO, "decision", decision, fields, HX_COUNT(fields));
+		file_with(file, "decision", decision, fields, HX_COUNT(fields));
 }
 
 void hx_logger_duplicate_rate(

@@ -73,6 +73,8 @@ enum hapax_status hx_decision_file_open(
 	options.hmac_key = hapax_buf_bytes(&secret);
 	if (status == HAPAX_OK)
 		status = file_open(file, config, &options, err);
+	if (secret.data != NULL)
+		explicit_bzero(secret.data, secret.capacity);
 	hx_buf_done(&secret);
 	return status;
 }
