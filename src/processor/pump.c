@@ -406,9 +406,11 @@ static void note_difference(struct hapax_run *run, const struct hapax_op *ops, s
 		}
 		if (ops[i].status != HAPAX_OK || !is_obstacle(ops[i].outcome) || run->is_bare)
 			continue;
-		if (token != 0 && other != token)
+		/* 0: the store returned no record. */
+		if (token != 0 && other != 0 && other != token)
 			run->answer.flags |= HAPAX_ANSWER_SPLIT;
-		token = other;
+		if (other != 0)
+			token = other;
 	}
 }
 

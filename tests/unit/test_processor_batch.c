@@ -158,6 +158,15 @@ static void work_that_is_done_decides(void **state)
 	assert_int_equal(difference(&both), HAPAX_ANSWER_SPLIT);
 	begin_two(&both, "busy", "done", 0, HAPAX_OK);
 	assert_string_equal(both.body, "two");
+	/* A record that the store does not return tells of no other run. */
+	c.held.holds = true;
+	begin_two(&both, "done", "busy", 0, HAPAX_OK);
+	held_store_do(&c.held);
+	c.held.submits[0].ops[1].record->token = 0;
+	held_store_pass(&c.held);
+	c.held.holds = false;
+	assert_int_equal(both.answer.outcome, HAPAX_OUTCOME_REPLAY);
+	assert_int_equal(difference(&both), 0);
 	/* Keys of one run belong together, and the run has the name of the first. */
 	begin_two(&mixed, "z", "a", 0, HAPAX_OK);
 	assert_true(case_bytes_are(hapax_run_key(mixed.run), "z", 1));
