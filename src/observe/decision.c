@@ -174,7 +174,8 @@ static void feed_decision(
 		&(struct hx_feed_note){
 			.at_ms = now_ms,
 			.first_seen_ms = decision->first_seen_ms,
-			.token = decision->token,
+			.token =
+				decision->decision == HAPAX_DECISION_ACQUIRED ? decision->token : 0,
 			.attempt = decision->attempt,
 			.flags = flags,
 			.decision = decision->decision,

@@ -81,6 +81,8 @@ static void count_note(const struct hx_feed_note *note, void *context)
 	size_t *count = context;
 
 	assert_true(hx_bytes_equal(note->key, HX_BYTES_LIT("k")));
+	/* That of an original is not shown as one of this delivery. */
+	assert_int_equal(note->token, note->decision == HAPAX_DECISION_ACQUIRED ? 7 : 0);
 	(*count)++;
 }
 
@@ -120,6 +122,7 @@ static void every_door_and_consumer_feeds_the_same_figures(void **state)
 		struct hx_decision held = make((enum hx_door)door, HAPAX_DECISION_IN_PROGRESS, "a");
 		struct hx_decision other = make((enum hx_door)door, HAPAX_DECISION_MISMATCH, "a");
 
+		run.token = replay.token = 7;
 		hx_decision_tell(&observer, &run);
 		hx_decision_end(&observer, &run, &ok);
 		hx_decision_end(&observer, &run, &failed);
