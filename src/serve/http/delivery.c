@@ -98,6 +98,7 @@ static struct hx_delivery *delivery_take(struct hx_loop *loop, enum hx_door door
 	delivery->claim.event = (struct hapax_cause){.time_ms = 0};
 	delivery->claim.cause = hx_bytes(NULL, 0);
 	delivery->claim.run = NULL;
+	delivery->call.took_ns = -1;
 	delivery->batch = NULL;
 	delivery->large = NULL;
 	delivery->is_counted = false;

@@ -175,6 +175,7 @@ static enum hapax_status write_head(
 static void fail(struct hx_delivery *delivery, bool is_revoked, const struct hapax_error *err)
 {
 	delivery->call.status = 0;
+	delivery->call.took_ns = -1;
 	delivery->call.is_late = false;
 	delivery->call.is_revoked = is_revoked;
 	delivery->call.outcome = HAPAX_RUN_TRANSIENT;
