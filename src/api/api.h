@@ -62,6 +62,7 @@ struct hx_api_consumer {
 	const char *reason; /* of that state; "": none */
 	struct hx_pause pause;
 	struct hapax_consumer_stats stats;
+	bool is_open; /* it has messages, also while it stops */
 };
 
 typedef void hx_api_consumer_fn(void *context, const struct hx_api_consumer *consumer);

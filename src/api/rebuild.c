@@ -2,7 +2,8 @@
 /*
  * rebuild.c - POST /consumers/{name}/rebuild: a consumer that is not enabled starts over.
  *
- * The broker is asked first: it refuses a group that has members, and nothing is forgotten then.
+ * The broker is asked first: it refuses a group that has members, and nothing is forgotten then. It
+ * is asked again afterwards: a member that came meanwhile has passed messages whose keys were done.
  */
 #include <stdio.h>
 #include <string.h>
@@ -60,6 +61,8 @@ static void rebuild(struct hx_api_job *job)
 				consumer->keying.group[0] == '\0' ? "default"
 								  : consumer->keying.group),
 			NULL, NULL, &task->forgotten, &request->err);
+	if (task->status == HAPAX_OK)
+		task->status = hapax_source_rewind(consumer->from, task->from_ms, &request->err);
 }
 
 static void audit(struct hx_api_request *request)
@@ -125,6 +128,35 @@ static bool check(
 	return false;
 }
 
+/* A question about one of the daemon's consumers. */
+struct ending {
+	const char *name;
+	bool has_ended;
+};
+
+static void look_at(void *context, const struct hx_api_consumer *consumer)
+{
+	struct ending *ending = context;
+
+	if (strcmp(consumer->name, ending->name) == 0 && consumer->is_open)
+		ending->has_ended = false;
+}
+
+/* False: answered. It was switched off, but its last runs go on. */
+static bool has_ended(struct hx_api_request *request, const struct hx_config_consumer *consumer)
+{
+	const struct hx_api_options *options = &request->api->options;
+	struct ending ending = {consumer->name, true};
+
+	if (options->consumers != NULL)
+		options->consumers(options->context, look_at, &ending);
+	if (!ending.has_ended)
+		hx_api_problem(
+			request, 409, HX_API_PROBLEM("enabled"),
+			"the consumer is still finishing its runs; try again");
+	return ending.has_ended;
+}
+
 void hx_api_post_rebuild(struct hx_api_request *request)
 {
 	struct hx_rebuild_json said = {.given = 0};
@@ -143,6 +175,6 @@ void hx_api_post_rebuild(struct hx_api_request *request)
 	task->config = hx_config_current_keep(request->api->options.current);
 	task->from_ms = said.from_ms;
 	task->consumer = hx_api_consumer_named(task->config, request->names[0]);
-	if (check(request, task->consumer, said.confirm))
+	if (check(request, task->consumer, said.confirm) && has_ended(request, task->consumer))
 		hx_api_work(request, &request->api->broker_worker, rebuild, on_rebuilt);
 }

@@ -9,6 +9,7 @@ from consumers import (
     listed,
     originals,
     pauses_and_resumes,
+    reload,
     row,
     said,
     starts_over,
@@ -129,6 +130,41 @@ def test_a_duplicate_names_the_original(cli):
             until_figure(daemon, 4, "acknowledged_total")
             places = tuple(f"{stream.name}/{ids[index]}" for index in (3, 2))
             expect(originals(daemon, 2), [("B-1", "A-1", "order.paid", "/shop"), (*places, None, None)])
+
+
+def test_a_group_with_members_does_not_start_over(cli):
+    """D5: a member, of whatever daemon, would pass old messages before their keys are forgotten."""
+    with Stream() as stream, Service() as service:
+        text = config(row(**{"from": stream.url()}, to=service.url, tenant="acme", group="orders"))
+        store = f"sqlite:{cli.folder}/live.db"
+        there = ("--from", stream.url(), "--scope", "acme/orders", "--store", store, "--yes")
+        with serve(cli, None, "--gateway", "off", config=text, store=store) as daemon:
+            stream.fill([event(1), event(2)])
+            until_figure(daemon, 2, "acknowledged_total")
+            cli.run("consume", "rebuild", *there, code=69).says("has members")
+            expect(stream.unread(), 0)
+            expect(len(cli.run("keys", "--scope", "acme/orders", "--store", store, "-o", "json").out.splitlines()), 2)
+        cli.run("consume", "rebuild", *there)
+        expect(stream.unread(), 2)
+
+
+def test_a_consumer_that_stops_does_not_start_over(cli):
+    """D5: it is switched off, but its last run goes on."""
+    started, go = cli.folder / "started", cli.folder / "go"
+    script = f"touch {started}; while [ ! -e {go} ]; do sleep 0.02; done"
+    with Stream() as stream:
+
+        def text(is_on):
+            return config(row(**{"from": stream.url()}, exec=script, enabled=is_on), more=with_token())
+
+        with serve(cli, None, "--gateway", "off", config=text(True)) as daemon:
+            stream.fill([event(1)])
+            until(started.exists, "it runs")
+            reload(daemon, text(False))
+            consume(cli, daemon, "rebuild", "orders", "--yes", code=69).says("still finishing its runs")
+            go.touch()
+            until(lambda: stream.members() == [], "it has left")
+            consume(cli, daemon, "rebuild", "orders", "--yes")
 
 
 def test_it_starts_over(cli):

@@ -397,7 +397,10 @@ static int report_rebuilt(struct hx_invocation *inv, uint64_t forgotten)
 	return HX_EXIT_OK;
 }
 
-/* A group that no daemon runs. The broker first: it refuses a group that has members. */
+/*
+ * A group that no daemon runs. The broker first: it refuses a group that has members. And again: a
+ * member that came meanwhile has passed messages whose keys were done.
+ */
 static int rebuild_url(struct hx_invocation *inv, const char *url, int64_t from_ms)
 {
 	const struct hx_settings *settings = &inv->settings;
@@ -413,7 +416,8 @@ static int rebuild_url(struct hx_invocation *inv, const char *url, int64_t from_
 	if (hapax_source_rewind(url, from_ms, &err) != HAPAX_OK ||
 	    hapax_store_forget_scope(
 		    store, settings->tenant, settings->group, show_forgotten, &progress, &forgotten,
-		    &err) != HAPAX_OK)
+		    &err) != HAPAX_OK ||
+	    hapax_source_rewind(url, from_ms, &err) != HAPAX_OK)
 		code = hx_report_error(inv->command->name, &err);
 	hx_progress_done(&progress);
 	hapax_store_close(store);

@@ -278,6 +278,18 @@ bool hx_background_look(struct hx_background *background, struct hapax_error *re
 	return is_wanted;
 }
 
+bool hx_background_works(struct hx_background *background)
+{
+	bool works;
+
+	if (background->ops == NULL)
+		return false;
+	hx_mutex_lock(&background->mutex);
+	works = background->work != NULL;
+	hx_mutex_unlock(&background->mutex);
+	return works;
+}
+
 bool hx_background_visit(
 	struct hx_background *background,
 	void (*look)(struct hx_background *background, void *work, void *context), void *context)

@@ -116,6 +116,9 @@ bool hx_background_visit(
 	struct hx_background *background,
 	void (*look)(struct hx_background *background, void *work, void *context), void *context);
 
+/* Whether there is work, be it wanted or not. */
+bool hx_background_works(struct hx_background *background);
+
 /* It is healthy (NULL), or it continues with this trouble. */
 void hx_background_trouble(struct hx_background *background, const struct hapax_error *trouble);
 

@@ -197,6 +197,7 @@ void hx_consumers_list(struct hx_consumers *consumers, hx_api_consumer_fn *each,
 		if (consumer.pause.is_paused)
 			consumer.reason = consumer.pause.reason;
 		consumer.stats = facts.stats;
+		consumer.is_open = hx_background_works(&at->background);
 		each(context, &consumer);
 	}
 }
