@@ -260,6 +260,12 @@ static int decision_of(const struct hapax_op *op)
 	return -1;
 }
 
+static bool ends_run(const struct hapax_op *op)
+{
+	return op->type == HAPAX_OP_COMPLETE || op->type == HAPAX_OP_RELEASE ||
+		op->type == HAPAX_OP_PARK;
+}
+
 enum hx_op_report hx_decision_sort_op(
 	const struct hapax_op *op, enum hapax_decision *ret_decision,
 	struct hx_decision_end *ret_end)
@@ -274,7 +280,10 @@ enum hx_op_report hx_decision_sort_op(
 		*ret_decision = (enum hapax_decision)(decision < 0 ? 0 : decision);
 		return HX_OP_DECIDED;
 	}
-	if (is_done || op->type == HAPAX_OP_RELEASE || op->type == HAPAX_OP_PARK) {
+	/* One that another operation of its group held back ends nothing. */
+	if (ends_run(op) && op->outcome == HAPAX_OUTCOME_SKIPPED)
+		return HX_OP_OTHER;
+	if (ends_run(op)) {
 		bool is_definitive =
 			op->result != NULL && op->result->result_class == HAPAX_RESULT_DEFINITIVE;
 
@@ -316,6 +325,9 @@ void hx_decision_read_op(
 	(void)hapax_cause_read(op->cause, &ret_decision->event);
 	if (op->status != HAPAX_OK || record == NULL)
 		return;
+	/* Whoever ends a run does not tell its event again. */
+	if (ends_run(op))
+		(void)hapax_cause_read(record->cause, &ret_decision->event);
 	if (decision == HAPAX_DECISION_REPLAY)
 		ret_decision->token = record->token;
 	if (hx_decision_is_duplicate(decision))

@@ -88,6 +88,23 @@ def test_a_run_is_told_from_its_beginning_to_its_end(cli):
         expect(events(daemon, ""), {"processed": 1, "duplicate": 0, "failed": 1})
 
 
+def test_a_run_of_the_api_ends_with_its_event(cli):
+    """B11: the type that the claim gave counts its end, too."""
+    with upstream() as service, serve(cli, service.url, config=CONFIG) as daemon:
+        ask = Api(daemon)
+        event = {"id": "job-7", "type": "order.paid"}
+        tokens = {key: ask("POST", "/claim", {"key": key, "event": event}).json["token"] for key in ("done", "lost", "kept")}
+        ask("POST", "/claim", {"key": "done", "event": event})
+        ask("POST", "/complete", {"key": "done", "token": tokens["done"]})
+        ask("POST", "/release", {"key": "lost", "token": tokens["lost"]})
+        ask("POST", "/park", {"key": "kept", "token": tokens["kept"]})
+        expect(events(daemon, "order.paid"), {"processed": 1, "duplicate": 1, "failed": 2})
+        expect(events(daemon, ""), {})
+        until(lambda: len(said(daemon, "job failed")) == 2, "the end is told")
+        ends = said(daemon, "job succeeded") + said(daemon, "job failed")
+        expect([(line["idempotency_key"], line["job_id"], line["event_type"]) for line in ends], [(key, "job-7", "order.paid") for key in ("done", "lost", "kept")])
+
+
 # Names that are not in the macro: of log_text() in serve.c, descriptors.c and state_log.c.
 OTHER_FIELDS = {"setting", "scope", "gateway_connections", "proxy_connections", "resp_connections"}
 

@@ -194,6 +194,31 @@ static void a_run_is_logged_from_its_beginning_to_its_end(void **state)
 	has("\"outcome\":\"transient\",\"attempt\":2,\"took\":\"1s500ms\",\"error\":\"status 500\"}");
 }
 
+/* The client names the event when it claims; the record tells it at the end. */
+static void the_record_names_the_event_of_an_end(void **state)
+{
+	unsigned char packed[HAPAX_CAUSE_SIZE_MAX];
+	const struct hapax_cause event = {.id = HX_BYTES_LIT("e-1"), .type = HX_BYTES_LIT("a")};
+	struct hapax_record record = {.cause = hapax_cause_write(&event, packed)};
+	struct hapax_op op = {
+		.type = HAPAX_OP_COMPLETE,
+		.record = &record,
+		.attempt = 1,
+		.outcome = HAPAX_OUTCOME_APPLIED};
+	struct hx_decision_end ended;
+	struct hx_decision told;
+	enum hapax_decision decision;
+
+	(void)state;
+	assert_int_equal(hx_decision_sort_op(&op, &decision, &ended), HX_OP_ENDED);
+	hx_decision_read_op(&op, HX_DOOR_ADMIN, HAPAX_DECISION_ACQUIRED, &told);
+	assert_true(hx_bytes_equal(told.event.id, event.id));
+	assert_true(hx_bytes_equal(told.event.type, event.type));
+	/* Another operation of its group failed: nothing has ended. */
+	op.outcome = HAPAX_OUTCOME_SKIPPED;
+	assert_int_equal(hx_decision_sort_op(&op, &decision, &ended), HX_OP_OTHER);
+}
+
 /* In a round the log is asked until it refuses; the rest is counted at once. */
 static void lines_above_the_rate_are_counted_by_round(void **state)
 {
@@ -225,6 +250,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(types_beyond_the_limit_are_other, begin, end),
 		cmocka_unit_test_setup_teardown(
 			a_run_is_logged_from_its_beginning_to_its_end, begin, end),
+		cmocka_unit_test(the_record_names_the_event_of_an_end),
 		cmocka_unit_test_setup_teardown(
 			lines_above_the_rate_are_counted_by_round, begin, end),
 	};
