@@ -111,16 +111,30 @@ BEGIN
 END
 $$;
 
--- A text of an event as it is kept: whole characters, at most 255 bytes.
+CREATE OR REPLACE FUNCTION @@hapax_is_utf8(p_text text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+	PERFORM convert_from(convert_to(p_text, 'UTF8'), 'UTF8');
+	RETURN true;
+EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+	RETURN false;
+END
+$$;
+
+-- A text of an event as it is kept: whole characters, at most 255 bytes. A database without an encoding
+-- (SQL_ASCII) has texts that are not UTF-8, which are left out, and cuts others within a character.
 CREATE OR REPLACE FUNCTION @@hapax_cause_text(p_text text) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
 	v_text text := left(coalesce(p_text, ''), 255);
 BEGIN
+	WHILE getdatabaseencoding() <> 'UTF8' AND NOT @@hapax_is_utf8(v_text) LOOP
+		IF length(p_text) <= 255 OR length(v_text) < 253 THEN
+			RETURN '';
+		END IF;
+		v_text := left(v_text, -1);
+	END LOOP;
 	WHILE length(convert_to(v_text, 'UTF8')) > 255 LOOP
 		v_text := left(v_text, -1);
 	END LOOP;
-	-- A database without an encoding (SQL_ASCII) has texts that are not UTF-8.
-	PERFORM convert_from(convert_to(v_text, 'UTF8'), 'UTF8');
 	RETURN convert_to(v_text, 'UTF8');
 END
 $$;
