@@ -7,6 +7,7 @@ psql stands for every language; with HAPAX_PROOF=1 Node's `pg` does too, if the 
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -237,6 +238,8 @@ def the_owner_sees_one_tenant_at_a_time():
     expect(psql("SELECT count(*) FROM owned.hapax_record"), "2")
 
 
+PROCESSED_KEY = ("key_bytes = convert_to('{}', 'UTF8') AND group_bytes = convert_to('trade-service', 'UTF8') "
+                 "AND tenant_bytes = convert_to('acme', 'UTF8')")
 PROCESSED = "idempotency_key = '{}' AND consumer_group = 'trade-service' AND tenant_id = 'acme'"
 
 
@@ -251,12 +254,13 @@ def process(key, body, event="NULL", tenant="acme", options=""):
 @case
 def processed_events_are_read_as_in_document_b():
     """B3: wasProcessed and getProcessingResult of document B, one SELECT each."""
-    was_processed = "SELECT 1 FROM hapax_processed_events WHERE " + PROCESSED
+    was_processed = "SELECT 1 FROM hapax_processed_events WHERE " + PROCESSED_KEY
     result = ("SET TIME ZONE 'UTC'; SELECT idempotency_key, event_type, consumer_group, tenant_id, event_id, "
               "event_timestamp, result_status, result_payload FROM hapax_processed_events WHERE " + PROCESSED)
     expect(psql(was_processed.format("q-1")), "")
     process("q-1", """'{"tradeId": "123"}'""", "'e-7ü'")
     expect(psql(was_processed.format("q-1")), "1")
+    expect(psql(result.replace(PROCESSED, PROCESSED_KEY).format("q-1")), psql(result.format("q-1")))
     expect(
         psql(result.format("q-1")),
         'q-1|rfq.executed|trade-service|acme|e-7ü|2026-01-02 03:04:05.678+00|success|{"tradeId": "123"}',
@@ -324,14 +328,22 @@ def the_view_shows_the_tenant_of_the_session():
                     "SELECT count(*) FROM hapax_processed_events WHERE pg_temp.leak(tenant_bytes)")
         expect(said, "1")
     psql("ALTER VIEW hapax_processed_events SET (security_invoker = true)")
+    # A role that only reads it, with the two lines of README.md.
+    readme = pathlib.Path(EXAMPLES, "../src/store/postgres/README.md").read_text(encoding="utf-8")
+    grants = re.findall(r"^    (GRANT SELECT ON .* TO report;)$", readme, re.M)
+    psql("CREATE ROLE report; " + grants[0])
+    seen = "SET ROLE report; SET hapax.tenant = 'acme'; SELECT 1 FROM hapax_processed_events WHERE "
+    fails(seen + PROCESSED_KEY.format("mine"), "42501")
+    psql(grants[1])
+    expect(psql(seen + PROCESSED_KEY.format("mine")), "1")
+    fails("SET ROLE report; SET hapax.tenant = 'acme'; DELETE FROM hapax_record", "42501")
     expect(psql("SELECT count(DISTINCT tenant_id) > 1 FROM hapax_processed_events"), "t")
 
 
 @case
 def one_event_among_many_is_found_by_the_index():
     plan = psql("SET ROLE reader; SET hapax.tenant = 'acme'; SET enable_seqscan = off; "
-                "EXPLAIN SELECT result_payload FROM hapax_processed_events WHERE key_bytes = convert_to('mine', 'UTF8') "
-                "AND group_bytes = convert_to('trade-service', 'UTF8') AND tenant_bytes = convert_to('acme', 'UTF8')")
+                "EXPLAIN SELECT result_payload FROM hapax_processed_events WHERE " + PROCESSED_KEY.format("mine"))
     if "Index Cond: ((tenant = " not in plan or "Subplans Removed: 7" not in plan:
         raise AssertionError(plan)
 

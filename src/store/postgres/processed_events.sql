@@ -1,10 +1,11 @@
 -- processed_events.sql - done keys with their events and results, for people, reports and programs.
 --
 --	SELECT 1 FROM hapax_processed_events
---	WHERE idempotency_key = 'order-1' AND consumer_group = 'shop' AND tenant_id = 'acme';
+--	WHERE key_bytes = convert_to('order-1', 'UTF8') AND group_bytes = convert_to('shop', 'UTF8')
+--	AND tenant_bytes = convert_to('acme', 'UTF8');
 --
--- The texts are for reading and for reports. tenant_bytes, group_bytes and key_bytes are the
--- primary key: compare these to find one key among many.
+-- The _bytes are the primary key. idempotency_key, consumer_group and tenant_id are texts for
+-- reading and for reports: a comparison with them reads the whole table.
 --
 -- Nothing in a record makes the view fail: bytes that are not text are escaped, a result that is
 -- not JSON is NULL, and so is a time that PostgreSQL does not have.
