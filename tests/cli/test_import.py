@@ -449,6 +449,21 @@ def test_marks_and_results_of_redis(cli):
         expect(imported(cli, *source, "--write")["existing"], 3002)
 
 
+def test_a_match_alone_names_marks(cli):
+    """B9: with the prefix only, what follows it is the key; the dry run says so."""
+    with Redis(cli) as redis:
+        redis.ask("SET idempotent:a:1 x EX 600", "SET idempotent:b y EX 600", "SET other z", "SET {t}:c x EX 600")
+        source = ("--from", redis.url, "--match", "idempotent:*")
+        expect(cli.run("store", "import", *source).fields()["name"], "idempotent:{key}")
+        answer = imported(cli, *source, "--write")
+        expect((counts(answer), answer["name"]), (found(rows=2, marks=2), "idempotent:{key}"))
+        for key in ("a:1", "b"):
+            near(record(cli, key), 600)
+        expect(imported(cli, "--from", redis.url, "--match", "{t}:*")["first"][0]["key"], "c")
+        for match in ("*", "idempotent:?", "i*:*", "i[d]*", "idempotent:"):
+            cli.run("store", "import", "--from", redis.url, "--match", match, code=64).says("missing option --name")
+
+
 def test_results_of_redis(cli):
     """C1, C9: document C's keys, whose value is the result."""
     with Redis(cli) as redis:

@@ -21,6 +21,7 @@ enum {
 	BATCH_BYTES = 8 * 1024 * 1024,
 	ENTRY_SIZE_MAX = HX_RESULT_SIZE_LIMIT + 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX,
 	IGNORED_SIZE = 1024,
+	NAME_SIZE = 2048,
 	/* For about six million keys. */
 	SEEN_BYTES = 256 * 1024 * 1024,
 };
@@ -364,6 +365,7 @@ static void import_done(struct hx_import *import)
 	hx_free(import->batch);
 	hx_free(import->ops);
 	hx_buf_done(&import->ignored);
+	hx_buf_done(&import->name);
 	hx_digest_table_done(&import->seen);
 	hx_sha256_done(&import->sha);
 	hapax_store_close(import->store);
@@ -379,6 +381,7 @@ static int import_init(struct hx_import *import, struct hx_invocation *inv)
 		.begin_ns = hx_clock_mono_ns(),
 	};
 	hx_buf_init(&import->ignored, IGNORED_SIZE);
+	hx_buf_init(&import->name, NAME_SIZE);
 	hx_digest_table_init(&import->seen, sizeof(struct seen), SEEN_BYTES);
 	hx_progress_init(&import->progress);
 	import->batch = hx_alloc_zero(HX_IMPORT_BATCH_MAX, sizeof(*import->batch));

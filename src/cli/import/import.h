@@ -55,7 +55,8 @@ enum hx_import_option {
 	{HX_IMPORT_RESULT_NAME, "result-name", 0, HX_OPTION_TEXT, "PATTERN", \
 	 "import: form of Redis names whose value is the result", NULL}, \
 	{HX_IMPORT_MATCH, "match", 0, HX_OPTION_TEXT, "GLOB", \
-	 "import: Redis names to read (default: by the names' prefix)", NULL}, \
+	 "import: Redis names to read (default: by the names' prefix);\n" \
+	 "PREFIX* alone means --name PREFIX{key}", NULL}, \
 	{HX_IMPORT_WRITE, "write", 0, HX_OPTION_FLAG, NULL, \
 	 "import: write to the store, after a dry run", NULL}, \
 	{HX_IMPORT_DRY_RUN, "dry-run", 0, HX_OPTION_FLAG, NULL, \
@@ -141,6 +142,7 @@ struct hx_import {
 	enum hx_import_column meanings[HX_IMPORT_SOURCE_COLUMNS_MAX]; /* COLUMNS: not used */
 	size_t source_columns;
 	struct hapax_buf ignored;         /* names of columns that are not used: "a, b" */
+	struct hapax_buf name;            /* form of Redis names that --match gave, or empty */
 	char place[HX_IMPORT_PLACE_SIZE]; /* of the row: "line 7" */
 	double share;                     /* of the source that was read, 0 to 1 */
 	/* What was found. */

@@ -83,6 +83,8 @@ static void print_json(struct hx_import *import, bool is_complete)
 		&json, "duration_ms", (hx_clock_mono_ns() - import->begin_ns) / HX_NS_PER_MS);
 	hx_json_write_bytes(
 		&json, "ignored_columns", hx_bytes(import->ignored.data, import->ignored.size));
+	if (import->name.size > 0)
+		hx_json_write_bytes(&json, "name", hx_bytes(import->name.data, import->name.size));
 	if (!import->is_written)
 		samples_json(&json, import);
 	notes_json(&json, "conflict_rows", "key", &import->conflicts);
@@ -157,6 +159,8 @@ static void print_text(struct hx_import *import, bool is_complete)
 	if (import->ignored.size > 0)
 		hx_out_line_escaped(
 			out, "not used", hx_bytes(import->ignored.data, import->ignored.size));
+	if (import->name.size > 0)
+		hx_out_line_escaped(out, "name", hx_bytes(import->name.data, import->name.size));
 	if (!import->is_written)
 		samples_text(import);
 	notes_text(out, "conflicts; the store keeps what it has", &import->conflicts);

@@ -418,6 +418,28 @@ static int read_pattern(
 	return HX_EXIT_OK;
 }
 
+/* The form of marks if only --match PREFIX* is given: PREFIX{key}. False: it is another glob. */
+static bool take_match(struct reader *reader)
+{
+	const char *match = hx_options_text(&reader->import->inv->options, HX_IMPORT_MATCH);
+	struct hapax_buf *name = &reader->import->name;
+	size_t size = match == NULL ? 0 : strcspn(match, "*?[]\\^");
+	enum hapax_status status = HAPAX_OK;
+
+	if (size == 0 || strcmp(match + size, "*") != 0)
+		return false;
+	for (size_t i = 0; i < size && status == HAPAX_OK; i++) {
+		if (match[i] == '{' || match[i] == '}')
+			(void)hx_buf_append_byte(name, (unsigned char)match[i]);
+		status = hx_buf_append_byte(name, (unsigned char)match[i]);
+	}
+	if (status != HAPAX_OK || hx_buf_append(name, "{key}", sizeof("{key}")) != HAPAX_OK)
+		return false;
+	name->size--; /* without its NUL */
+	reader->has_mark = hx_name_pattern_parse(&reader->mark, (const char *)name->data) == NULL;
+	return reader->has_mark;
+}
+
 static int read_options(struct reader *reader, const char *url)
 {
 	const struct hx_import *import = reader->import;
@@ -431,7 +453,7 @@ static int read_options(struct reader *reader, const char *url)
 			&reader->has_result);
 	if (code != HX_EXIT_OK)
 		return code;
-	if (!reader->has_mark && !reader->has_result)
+	if (!reader->has_mark && !reader->has_result && !take_match(reader))
 		return hx_report_misuse(
 			command,
 			"for example --name 'idempotent:{group}:{tenant}:{key}', or --result-name "
