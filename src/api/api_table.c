@@ -165,7 +165,7 @@ const struct hx_api_route hx_api_routes[] = {
 	{"POST", "/api/v1/consumers/{name}/resume", HX_API_ROLE_WRITE, "resumeConsumer",
 	 "Resume a paused consumer", hx_api_post_pause, .is_whole = true, .use = HX_CONSUMER_RESUME,
 	 .reply = "ConsumerChange", .statuses = "404 503"},
-	{"GET", "/api/v1/consumers/{name}/dead-letters", HX_API_ROLE_READ, "listDeadLetters",
+	{"GET", "/api/v1/consumers/{name}/dead-letters", HX_API_ROLE_WRITE, "listDeadLetters",
 	 "List the dead letters of a consumer with payload and reason, oldest first",
 	 hx_api_get_letters, .is_whole = true, .parameters = letters_parameters,
 	 .reply = "DeadLetters", .statuses = "404 503"},

@@ -6,6 +6,7 @@ from consumers import (
     figure,
     health,
     letters_are_listed_and_sent_again,
+    listed,
     originals,
     pauses_and_resumes,
     row,
@@ -129,6 +130,24 @@ def test_dead_letters_are_listed_and_sent_again(cli):
 
         letters_are_listed_and_sent_again(cli, queue.url(), fill)
         until(lambda: queue.ready(f"{queue.name}.dead") == 0, "they are gone")
+
+
+def test_a_look_at_dead_letters_loses_none(cli):
+    """D4: a quorum queue drops what comes back more often than its limit, also what was fetched and not shown."""
+    with Queue() as queue:
+        queue.declare(f"{queue.name}.dead", {"x-queue-type": "quorum", "x-delivery-limit": 2})
+        queue.fill(messages(*range(6)))
+        text = config(row(**{"from": queue.url()}, exec="exit 1", attempts=1, parallel=1), more=with_token())
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            until_figure(daemon, 6, "dead_letters_total")
+            ids = {letter["id"] for letter in listed(cli, daemon)}
+            for _ in range(5):
+                expect(len(listed(cli, daemon, "--limit", "2")), 2)
+            found = listed(cli, daemon)
+            expect(({letter["id"] for letter in found}, len(found)), (ids, 6))
+        # Each header is there once.
+        headers = queue.get(f"{queue.name}.dead")[1]["headers"]
+        expect((headers["hapax-dead-exchange"], headers["hapax-dead-routing-key"]), ("", queue.name))
 
 
 def test_a_duplicate_names_the_original(cli):

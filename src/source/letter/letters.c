@@ -30,9 +30,8 @@ enum {
 	TURN_MS = 50,
 	TOPICS_SIZE_MAX = 64 * 1024,
 	ID_BYTES = 8,
-
-	/* A quorum queue may drop a message that came back 20 times: renew it before. */
-	RETURNS_MAX = 10,
+	/* Messages that a broker sent before it was told to stop. */
+	REST_MS = 200,
 };
 
 /* A letter in hand. */
@@ -257,7 +256,11 @@ static const char *held_topic(struct held *held)
 	return held->topic;
 }
 
-static bool is_worn(const struct hapax_message *message)
+/*
+ * A quorum queue drops a message that comes back more often than its delivery limit, which we do not
+ * know. Instead of coming back a second time, a letter is published to its queue again.
+ */
+static bool is_worn(const struct walk *walk, const struct hapax_message *message)
 {
 	struct hapax_bytes returns = header_of(message, "x-delivery-count");
 	char text[24];
@@ -265,26 +268,31 @@ static bool is_worn(const struct hapax_message *message)
 	(void)snprintf(
 		text, sizeof(text), "%.*s", (int)returns.size,
 		returns.size == 0 ? "" : (const char *)returns.data);
-	return strtoll(text, NULL, 10) >= RETURNS_MAX;
+	return strcmp(walk->source->ops->name, "rabbitmq") == 0 && strtoll(text, NULL, 10) > 0;
+}
+
+static struct held *hold(struct walk *walk, struct hapax_message *message)
+{
+	struct held *held = &walk->held[walk->count++];
+
+	*held = (struct held){.walk = walk, .message = message};
+	walk->active_ms = now_ms();
+	return held;
 }
 
 static void take_letter(
 	struct walk *walk, struct hapax_message *message, hx_letter_fn *each, void *context)
 {
-	struct held *held = &walk->held[walk->count++];
+	struct held *held = hold(walk, message);
 	struct hx_letter letter;
 
-	*held = (struct held){.walk = walk, .message = message};
 	read_letter(message, &letter);
-	walk->active_ms = now_ms();
 	walk->sum->seen++;
 	switch (each(&letter, context)) {
-	case HX_LETTER_RETRY: retry(held, &letter); return;
+	case HX_LETTER_RETRY: retry(held, &letter); break;
 	case HX_LETTER_STOP: walk->is_enough = true; break;
 	case HX_LETTER_KEEP: break;
 	}
-	if (is_worn(message))
-		publish(held, held_topic(held), false);
 }
 
 /* ------------------------------------------------------------------ the walk */
@@ -335,8 +343,7 @@ static enum hapax_status look(
 	return HAPAX_OK;
 }
 
-/* Remove the letters whose message the broker has stored, and give the others back. */
-static void settle(struct walk *walk)
+static void await_published(struct walk *walk)
 {
 	const struct hapax_source_ops *ops = walk->source->ops;
 	int64_t until_ms = now_ms() + SETTLE_MS_MAX;
@@ -347,6 +354,43 @@ static void settle(struct walk *walk)
 		ops->hurry(walk->source);
 	while (walk->publishing > 0)
 		turn(walk);
+}
+
+/*
+ * Publish worn letters to their queue again, also those that the broker has sent and nobody looked
+ * at: they come back, too. The source is paused, or it would read the new ones.
+ */
+static void renew(struct walk *walk)
+{
+	const struct hapax_source_ops *ops = walk->source->ops;
+	struct hapax_message *message;
+
+	if (ops->pause == NULL)
+		return;
+	ops->pause(walk->source, 1);
+	walk->active_ms = now_ms();
+	while (walk->count < HX_LETTERS_MAX && now_ms() - walk->active_ms < REST_MS) {
+		turn(walk);
+		while (walk->count < HX_LETTERS_MAX && (message = ops->next(walk->source)) != NULL)
+			(void)hold(walk, message);
+	}
+	for (size_t i = 0; i < walk->count; i++) {
+		struct held *held = &walk->held[i];
+
+		if (!held->is_published && is_worn(walk, held->message))
+			publish(held, held_topic(held), false);
+	}
+	await_published(walk);
+}
+
+/* Remove the letters whose message the broker has stored, and give the others back. */
+static void settle(struct walk *walk)
+{
+	const struct hapax_source_ops *ops = walk->source->ops;
+	int64_t until_ms;
+
+	await_published(walk);
+	renew(walk);
 	for (size_t i = 0; i < walk->count; i++) {
 		struct held *held = &walk->held[i];
 

@@ -142,7 +142,16 @@ static void add_text(amqp_table_t *table, struct hapax_bytes name, struct hapax_
 			.value = {.bytes = {.len = text.size, .bytes = value.plain}}}};
 }
 
-/* Add the consumer's headers, and the message's origin. */
+static bool has_header(const amqp_table_t *table, const char *name)
+{
+	for (int i = 0; i < table->num_entries; i++) {
+		if (has_name(table->entries[i].key, name))
+			return true;
+	}
+	return false;
+}
+
+/* Add the consumer's headers, and the message's origin. A letter that is sent again has it. */
 static void add_own(amqp_table_t *table, const struct hx_rabbit_delivery *delivery)
 {
 	const struct hapax_publication *publication = delivery->publication;
@@ -153,6 +162,8 @@ static void add_own(amqp_table_t *table, const struct hx_rabbit_delivery *delive
 		if (hx_source_adds_header(field->name) && table->num_entries < OWN_HEADERS_MAX - 3)
 			add_text(table, field->name, field->value);
 	}
+	if (has_header(table, "hapax-dead-exchange"))
+		return;
 	add_text(
 		table, HX_BYTES_LIT("hapax-dead-exchange"),
 		hapax_bytes_from_text(delivery->exchange));
