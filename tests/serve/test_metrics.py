@@ -141,7 +141,8 @@ def test_what_was_wrong_is_counted(cli):
 
 def test_a_cleanup_is_told(cli):
     """A10: how many there were, how many went, how many are left."""
-    config = "store: {cleanup_interval: 100ms}\nscopes:\n  - {scope: default/short, ttl: 1ms}\n"
+    # With a limit the keys of scopes are asked for often.
+    config = "store: {cleanup_interval: 100ms, max_keys_per_tenant: 1000}\nscopes:\n  - {scope: default/short, ttl: 1ms}\n"
     config += "gateway:\n  routes:\n    - {name: short, path: /short, group: short}\n    - {name: rest, path: /}\n"
     with upstream() as service, serve(cli, service.url, config=config) as daemon:
         for number in range(3):

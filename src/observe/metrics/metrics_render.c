@@ -282,7 +282,8 @@ static void write_scope_keys(struct render *render)
 	if (facts->scope_key_count == 0)
 		return;
 	family(render, HX_PROMTEXT_GAUGE, "hapax_scope_keys", NULL,
-	       "Keys by scope: those claimed within its TTL, by whole hours.");
+	       "An estimate of the keys by scope: those claimed within its TTL, by whole hours, of at "
+	       "most 30 days.");
 	for (size_t i = 0; i < facts->scope_key_count; i++) {
 		const struct hx_promtext_label labels[] = {
 			{"tenant", facts->scope_keys[i].tenant},

@@ -23,7 +23,8 @@ static void ask_journal(struct hx_store_view *view)
 	hx_mutex_unlock(&view->mutex);
 }
 
-static void ask_store(struct hx_store_view *view, uint64_t number)
+/* Returns whether it answered; *ret_now_ms is then the time by its clock. */
+static bool ask_store(struct hx_store_view *view, uint64_t number, int64_t *ret_now_ms)
 {
 	struct hapax_stats stats = HAPAX_STATS_INIT;
 	struct hapax_error err = {.status = HAPAX_OK};
@@ -42,12 +43,15 @@ static void ask_store(struct hx_store_view *view, uint64_t number)
 	facts->answered_ns = hx_clock_mono_ns();
 	facts->asked_ns = INT64_MAX;
 	hx_mutex_unlock(&view->mutex);
+	*ret_now_ms = stats.now_ms;
+	return status == HAPAX_OK;
 }
 
 static void ask_all(struct hx_job *job)
 {
 	struct hx_store_view *view = HX_CONTAINER(job, struct hx_store_view, question);
 	uint64_t number;
+	int64_t now_ms;
 
 	hx_mutex_lock(&view->mutex);
 	number = ++view->begun;
@@ -55,8 +59,8 @@ static void ask_all(struct hx_job *job)
 	view->facts.asked_ns = hx_clock_mono_ns();
 	hx_mutex_unlock(&view->mutex);
 	ask_journal(view);
-	ask_store(view, number);
-	hx_tenant_keys_look(&view->keys, view->store);
+	if (ask_store(view, number, &now_ms))
+		hx_tenant_keys_look(&view->keys, view->store, now_ms);
 	view->told(view->context);
 }
 

@@ -9,7 +9,8 @@
  * the window. So a key may count for up to an hour longer than it lives. A repeated run of a failed
  * key counts again, and a forgotten key still counts. A plain SET of Redis that makes a record counts
  * as a granted claim (store/tenant/tenant_limit.h). A key with a ttl of its own counts for the ttl of
- * its scope all the same.
+ * its scope all the same. The store keeps its counters for 30 days, so keys with a longer ttl are
+ * undercounted.
  *
  * Threads: one at a time: that of the store view; hold and release any.
  */
@@ -43,9 +44,10 @@ void hx_tenant_keys_done(struct hx_tenant_keys *keys);
 
 /*
  * If there is a limit or scopes_max, and the store was not asked recently, asks it, and gives the
- * limit the tenants above it. Blocks. If the store does not answer, all stays as it was.
+ * limit the tenants above it. Blocks. If the store does not answer, all stays as it was. now_ms: by
+ * the clock of the store, like its hours.
  */
-void hx_tenant_keys_look(struct hx_tenant_keys *keys, struct hapax_store *store);
+void hx_tenant_keys_look(struct hx_tenant_keys *keys, struct hapax_store *store, int64_t now_ms);
 
 /* The keys of each scope, borrowed until release; hold it briefly. */
 const struct hx_scope_keys *hx_tenant_keys_hold(struct hx_tenant_keys *keys, size_t *ret_count);
