@@ -36,6 +36,12 @@ VERDICTS = {
     "GET /api/v1/outbox": 403,
     "POST /api/v1/outbox/{id}/retry": 403,
     "POST /api/v1/outbox/{id}/park": 403,
+    "GET /api/v1/consumers": 403,
+    "POST /api/v1/consumers/{name}/pause": 403,
+    "POST /api/v1/consumers/{name}/resume": 403,
+    "POST /api/v1/consumers/{name}/rebuild": 403,
+    "POST /api/v1/consumers/{name}/retry": 403,
+    "GET /api/v1/consumers/{name}/dead-letters": 403,
     "GET /api/v1/audit": 403,
     "GET /api/v1/config": 403,
     "PATCH /api/v1/config": 403,
@@ -76,7 +82,7 @@ def fill(daemon, token):
 
 
 def target(path, tenant, key):
-    for name, value in (("tenant", tenant), ("group", "g"), ("key", key), ("id", "1")):
+    for name, value in (("tenant", tenant), ("group", "g"), ("key", key), ("id", "1"), ("name", "orders")):
         path = path.replace("{" + name + "}", value)
     return path
 
