@@ -25,16 +25,34 @@ static void write_optional(struct hx_json_write *json, const char *name, const c
 		hx_json_write_any(json, name, hapax_bytes_from_text(text));
 }
 
+struct listing {
+	struct hx_config *config; /* kept */
+	struct hx_json_write json;
+};
+
+static void write_scope(struct listing *listing, const char *name)
+{
+	const struct hx_config_consumer *consumer =
+		hx_api_consumer_named(listing->config, hapax_bytes_from_text(name));
+	char scope[HX_API_SCOPE_SIZE] = "";
+
+	if (consumer != NULL)
+		(void)hx_api_consumer_scope(consumer, scope);
+	write_optional(&listing->json, "scope", scope);
+}
+
 static void write_consumer(void *context, const struct hx_api_consumer *consumer)
 {
 	const struct hapax_consumer_stats *stats = &consumer->stats;
 	const struct hx_pause *pause = &consumer->pause;
-	struct hx_json_write *json = context;
+	struct listing *listing = context;
+	struct hx_json_write *json = &listing->json;
 
 	hx_json_write_begin(json, NULL, '{');
 	hx_json_write_text(json, "name", consumer->name);
 	hx_json_write_text(json, "state", consumer->state);
 	write_optional(json, "reason", consumer->reason);
+	write_scope(listing, consumer->name);
 	if (pause->is_paused) {
 		hx_json_write_any(json, "paused_by", hapax_bytes_from_text(pause->who));
 		hx_json_write_time(json, "paused_at", pause->at_ms);
@@ -55,14 +73,15 @@ static void write_consumer(void *context, const struct hx_api_consumer *consumer
 void hx_api_get_consumers(struct hx_api_request *request)
 {
 	const struct hx_api_options *options = &request->api->options;
-	struct hx_json_write json;
+	struct listing listing = {.config = hx_config_current_keep(options->current)};
 
-	hx_api_json(request, &json);
-	hx_json_write_begin(&json, "consumers", '[');
+	hx_api_json(request, &listing.json);
+	hx_json_write_begin(&listing.json, "consumers", '[');
 	if (options->consumers != NULL)
-		options->consumers(options->context, write_consumer, &json);
-	hx_json_write_end(&json, ']');
-	hx_api_reply_json(request, &json);
+		options->consumers(options->context, write_consumer, &listing);
+	hx_json_write_end(&listing.json, ']');
+	hx_config_release(listing.config);
+	hx_api_reply_json(request, &listing.json);
 }
 
 /* ------------------------------------------------------------------ POST */
@@ -160,6 +179,21 @@ const struct hx_config_consumer *hx_api_consumer_named(
 			return &config->consumers[i];
 	}
 	return NULL;
+}
+
+bool hx_api_consumer_scope(const struct hx_config_consumer *consumer, char out[HX_API_SCOPE_SIZE])
+{
+	const struct hx_config_keying *keying = &consumer->keying;
+	struct hapax_bytes tenant = hx_config_scope_part(keying->tenant);
+	struct hapax_bytes group = hx_config_scope_part(keying->group);
+
+	out[0] = '\0';
+	if (keying->tenant_from[0] != '\0' || keying->group_from[0] != '\0')
+		return false;
+	(void)snprintf(
+		out, HX_API_SCOPE_SIZE, "%.*s/%.*s", (int)tenant.size, (const char *)tenant.data,
+		(int)group.size, (const char *)group.data);
+	return true;
 }
 
 void hx_api_no_consumer(struct hx_api_request *request)

@@ -164,6 +164,10 @@ extern const struct hx_json_section hx_pause_json_section;
 const struct hx_config_consumer *hx_api_consumer_named(
 	const struct hx_config *config, struct hapax_bytes name);
 
+/* The scope of a consumer, as TENANT/GROUP. False: its messages choose, and out is "". */
+enum { HX_API_SCOPE_SIZE = 2 * HX_SCOPE_PART_SIZE_MAX + 2 };
+bool hx_api_consumer_scope(const struct hx_config_consumer *consumer, char out[HX_API_SCOPE_SIZE]);
+
 /* Reply: there is no consumer of the name in the path. */
 void hx_api_no_consumer(struct hx_api_request *request);
 
@@ -180,6 +184,7 @@ extern const struct hx_json_section hx_retry_json_section;
 struct hx_rebuild_json {
 	uint64_t given;
 	struct hapax_bytes confirm;
+	bool shared;
 	int64_t from_ms;
 };
 extern const struct hx_json_section hx_rebuild_json_section;

@@ -8,10 +8,13 @@
 #define ANY(name)                             \
 	"\"" name "\":{\"type\":\"string\"}," \
 	"\"" name "_base64\":{\"type\":\"string\",\"contentEncoding\":\"base64\"}"
-#define COUNT(name)    "\"" name "\":{\"type\":\"integer\",\"minimum\":0}"
-#define WHOLE(name)    "\"" name "\":{\"type\":\"integer\"}"
-#define TEXT(name)     "\"" name "\":{\"type\":\"string\"}"
-#define NO_TEXT(name)  "\"" name "\":{\"type\":[\"string\",\"null\"]}"
+#define COUNT(name)   "\"" name "\":{\"type\":\"integer\",\"minimum\":0}"
+#define WHOLE(name)   "\"" name "\":{\"type\":\"integer\"}"
+#define TEXT(name)    "\"" name "\":{\"type\":\"string\"}"
+#define NO_TEXT(name) "\"" name "\":{\"type\":[\"string\",\"null\"]}"
+#define NO_ANY(name)                                     \
+	"\"" name "\":{\"type\":[\"string\",\"null\"]}," \
+	"\"" name "_base64\":{\"type\":\"string\",\"contentEncoding\":\"base64\"}"
 #define TIME(name)     "\"" name "\":{\"type\":\"string\",\"format\":\"date-time\"}"
 #define NO_TIME(name)  "\"" name "\":{\"type\":[\"string\",\"null\"],\"format\":\"date-time\"}"
 #define LIMIT(name)    "\"" name "\":{\"type\":[\"integer\",\"null\"],\"minimum\":1}"
@@ -128,10 +131,11 @@ const char hx_api_schemas[] = "{"
 	       COUNT("parked_keys") "," COUNT("oldest_ms") "," COUNT("partitions") ",\"relay\":"
 	       REF("OutboxOwn") "," LIST("relays", "OutboxRelay") "," LIST("events", "OutboxEvent")) ","
 	OBJECT("Consumer",
-	       "\"name\",\"state\",\"reason\",\"received\",\"acknowledged\",\"dead_letters\","
+	       "\"name\",\"state\",\"received\",\"acknowledged\",\"dead_letters\","
 	       "\"in_hand\",\"running\",\"waiting\",\"lag\"",
 	       TEXT("name") ",\"state\":{\"enum\":[\"running\",\"paused\",\"waiting\",\"failed\","
-	       "\"disabled\"]}," NO_TEXT("reason") "," ANY("paused_by") "," TIME("paused_at") ","
+	       "\"disabled\"]}," NO_ANY("reason") "," NO_ANY("scope") ","
+	       ANY("paused_by") "," TIME("paused_at") ","
 	       COUNT("received") "," COUNT("acknowledged") "," COUNT("dead_letters") ","
 	       COUNT("in_hand") "," COUNT("running") "," COUNT("waiting") ","
 	       "\"lag\":{\"type\":[\"integer\",\"null\"],\"minimum\":0}") ","

@@ -4,6 +4,7 @@
  *
  * The broker is asked first: it refuses a group that has members, and nothing is forgotten then. It
  * is asked again afterwards: a member that came meanwhile has passed messages whose keys were done.
+ * A scope that others can use is refused: their claims would be fenced.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,13 +13,15 @@
 #include "base/bytes.h"
 #include "config/config.h"
 
-enum { DETAIL_SIZE = 2048 };
+enum { DETAIL_SIZE = 4096, SHARER_SIZE = 256 };
 
 #define AT(member) .offset = offsetof(struct hx_rebuild_json, member)
 static const struct hx_json_field rebuild_fields[] = {
 	{"confirm", HX_JSON_FIELD_TEXT, .uses = HX_JSON_FIELD_ALWAYS,
-	 .required = HX_JSON_FIELD_ALWAYS, AT(confirm), .min = 1, .max = HX_API_NAME_SIZE - 1,
-	 .doc = "the name of the consumer"},
+	 .required = HX_JSON_FIELD_ALWAYS, AT(confirm), .min = 1, .max = HX_API_SCOPE_SIZE - 1,
+	 .doc = "the scope of the consumer, as in acme/orders"},
+	{"shared", HX_JSON_FIELD_BOOLEAN, .uses = HX_JSON_FIELD_ALWAYS, AT(shared),
+	 .doc = "forget the scope also if others use it"},
 	{"from_time", HX_JSON_FIELD_TIME, .uses = HX_JSON_FIELD_ALWAYS, AT(from_ms),
 	 .doc = "read from this time on (default: from the beginning)"},
 	{.name = NULL},
@@ -53,14 +56,9 @@ static void rebuild(struct hx_api_job *job)
 	task->status = hapax_source_rewind(consumer->from, task->from_ms, &request->err);
 	if (task->status == HAPAX_OK)
 		task->status = hapax_store_forget_scope(
-			request->api->options.store,
-			hapax_bytes_from_text(
-				consumer->keying.tenant[0] == '\0' ? "default"
-								   : consumer->keying.tenant),
-			hapax_bytes_from_text(
-				consumer->keying.group[0] == '\0' ? "default"
-								  : consumer->keying.group),
-			NULL, NULL, &task->forgotten, &request->err);
+			request->api->options.store, hx_config_scope_part(consumer->keying.tenant),
+			hx_config_scope_part(consumer->keying.group), NULL, NULL, &task->forgotten,
+			&request->err);
 	if (task->status == HAPAX_OK)
 		task->status = hapax_source_rewind(consumer->from, task->from_ms, &request->err);
 }
@@ -68,6 +66,7 @@ static void rebuild(struct hx_api_job *job)
 static void audit(struct hx_api_request *request)
 {
 	const struct task *task = request->extra;
+	char scope[HX_API_SCOPE_SIZE];
 	struct hapax_buf detail;
 	struct hx_json_write json;
 
@@ -75,6 +74,8 @@ static void audit(struct hx_api_request *request)
 	hx_json_write_init(&json, &detail);
 	hx_json_write_begin(&json, NULL, '{');
 	hx_json_write_text(&json, "consumer", task->consumer->name);
+	(void)hx_api_consumer_scope(task->consumer, scope);
+	hx_json_write_any(&json, "scope", hapax_bytes_from_text(scope));
 	hx_json_write_unsigned(&json, "forgotten", task->forgotten);
 	hx_json_write_end(&json, '}');
 	hx_api_audit_request(
@@ -104,27 +105,115 @@ static void on_rebuilt(struct hx_api_request *request)
 	hx_api_reply_json(request, &json);
 }
 
+/* Can a sender whose scope is set like this use that of keying? "": its events do not choose. */
+static bool can_reach(
+	const struct hx_config_keying *keying, const char *tenant, const char *tenant_from,
+	const char *group, const char *group_from)
+{
+	return (tenant_from[0] != '\0' ||
+		hx_bytes_equal(
+			hx_config_scope_part(tenant), hx_config_scope_part(keying->tenant))) &&
+		(group_from[0] != '\0' ||
+		 hx_bytes_equal(hx_config_scope_part(group), hx_config_scope_part(keying->group)));
+}
+
+/* The first in the configuration that can use the scope of consumer, too. False: none. */
+static bool find_sharer(
+	const struct hx_config *config, const struct hx_config_consumer *consumer,
+	char out[SHARER_SIZE])
+{
+	const struct hx_config_keying *scope = &consumer->keying;
+	const char *kind = NULL, *name = "";
+
+	for (size_t i = 0; i < config->consumer_count && kind == NULL; i++) {
+		const struct hx_config_keying *keying = &config->consumers[i].keying;
+
+		if (&config->consumers[i] == consumer ||
+		    !can_reach(
+			    scope, keying->tenant, keying->tenant_from, keying->group,
+			    keying->group_from))
+			continue;
+		kind = "consumer";
+		name = config->consumers[i].name;
+	}
+	for (size_t i = 0; i < config->gateway.route_count && kind == NULL; i++) {
+		const struct hx_config_keying *keying = &config->gateway.routes[i].keying;
+
+		if (!can_reach(
+			    scope, keying->tenant, keying->tenant_from, keying->group,
+			    keying->group_from))
+			continue;
+		kind = "gateway route";
+		name = config->gateway.routes[i].name;
+	}
+	for (size_t i = 0; i < config->proxy.route_count && kind == NULL; i++) {
+		const struct hx_config_proxy_route *route = &config->proxy.routes[i];
+
+		if (!can_reach(scope, route->tenant, "", route->group, ""))
+			continue;
+		kind = "proxy route";
+		name = route->name;
+	}
+	for (size_t i = 0; i < config->resp.user_count && kind == NULL; i++) {
+		const struct hx_config_resp_user *user = &config->resp.users[i];
+
+		if (!can_reach(scope, user->tenant, "", user->group, ""))
+			continue;
+		kind = "Redis user";
+		name = user->name;
+	}
+	if (kind != NULL)
+		(void)snprintf(out, SHARER_SIZE, "%s '%.150s'", kind, name);
+	else if (can_reach(scope, "", "", "", ""))
+		(void)snprintf(out, SHARER_SIZE, "every client that names no scope");
+	else
+		return false;
+	return true;
+}
+
+/* False: answered. */
+static bool check_scope(
+	struct hx_api_request *request, const struct task *task, const char *scope,
+	const struct hx_rebuild_json *said)
+{
+	char sharer[SHARER_SIZE];
+
+	if (!said->shared && find_sharer(task->config, task->consumer, sharer))
+		hx_api_problem(
+			request, 409, HX_API_PROBLEM("shared-scope"),
+			"the scope '%s' is also that of %s; set tenant or group, so that the consumer "
+			"has a scope of its own (shared, or --shared-scope, forgets the keys of all)",
+			scope, sharer);
+	else if (!hx_bytes_equal(said->confirm, hapax_bytes_from_text(scope)))
+		hx_api_problem(
+			request, 400, NULL, "confirm must be the scope of the consumer, '%s'",
+			scope);
+	else
+		return true;
+	return false;
+}
+
 /* False: answered. */
 static bool check(
-	struct hx_api_request *request, const struct hx_config_consumer *consumer,
-	struct hapax_bytes confirm)
+	struct hx_api_request *request, const struct task *task, const struct hx_rebuild_json *said)
 {
-	if (!hx_bytes_equal(confirm, request->names[0]))
-		hx_api_problem(request, 400, NULL, "confirm must be the name of the consumer");
-	else if (consumer == NULL)
+	const struct hx_config_consumer *consumer = task->consumer;
+	char scope[HX_API_SCOPE_SIZE];
+
+	if (consumer == NULL)
 		hx_api_no_consumer(request);
 	else if (consumer->enabled)
 		hx_api_problem(
 			request, 409, HX_API_PROBLEM("enabled"),
 			"the consumer is enabled; set enabled: false and reload, on every daemon that "
 			"has it");
-	else if (consumer->keying.tenant_from[0] != '\0' || consumer->keying.group_from[0] != '\0')
+	else if (!hx_api_consumer_scope(consumer, scope))
 		hx_api_problem(
 			request, 409, HX_API_PROBLEM("many-scopes"),
 			"the messages of this consumer choose their scope; rebuild each scope with "
 			"'hapax consume rebuild --from URL --scope TENANT/GROUP'");
 	else
-		return true;
+		return check_scope(request, task, scope, said);
 	return false;
 }
 
@@ -175,6 +264,6 @@ void hx_api_post_rebuild(struct hx_api_request *request)
 	task->config = hx_config_current_keep(request->api->options.current);
 	task->from_ms = said.from_ms;
 	task->consumer = hx_api_consumer_named(task->config, request->names[0]);
-	if (check(request, task->consumer, said.confirm) && has_ended(request, task->consumer))
+	if (check(request, task, &said) && has_ended(request, task->consumer))
 		hx_api_work(request, &request->api->broker_worker, rebuild, on_rebuilt);
 }

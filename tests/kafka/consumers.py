@@ -189,12 +189,12 @@ def starts_over(cli, url, service, fill):
         consume(cli, daemon, "rebuild", "orders", "--yes", code=69).says("is enabled")
         reload(daemon, text(False))
         until_figure(daemon, 0, "up")
-        # It asks, and nothing happens without the name.
-        expect_in("not confirmed", consume(cli, daemon, "rebuild", "orders", input=b"other\n", code=1).err)
+        # It asks, and nothing happens without the scope.
+        expect_in("'acme/orders'", consume(cli, daemon, "rebuild", "orders", input=b"orders\n", code=1).err)
 
         def rebuilt():
             """A member that has just left may count for a while."""
-            done = consume(cli, daemon, "rebuild", "orders", input=b"orders\n", code=None)
+            done = consume(cli, daemon, "rebuild", "orders", input=b"acme/orders\n", code=None)
             return done if done.code == 0 else None
 
         until(lambda: rebuilt() or time.sleep(0.5), "it starts over")
@@ -214,3 +214,40 @@ def starts_over(cli, url, service, fill):
     until(by_url, "it starts over")
     with serve(cli, None, "--gateway", "off", config=text(True), store=store) as daemon:
         until(lambda: service.effects == once, "each runs again")
+
+
+def keeps_the_keys_of_others(cli, url, fill):
+    """D5: a scope that others can use is refused by name, and is forgotten only on demand."""
+    store = f"sqlite:{cli.folder}/shared.db"
+    fill(1)
+    cli.run("consume", "--from", url, "--exec", "true", "--idle-exit", "1s", "--store", store)
+    cli.run("check", "other", "--store", store)
+
+    def text(*others, more="", **scope):
+        return config(row(**{"from": url}, exec="true", enabled=False, **scope), *others, more=with_token() + more)
+
+    def other(**settings):
+        return json.dumps({"name": "b", "from": url, "exec": "true", "enabled": False, **settings})
+
+    acme = {"tenant": "acme", "group": "orders"}
+    route = "{name: hooks, upstream: 'http://127.0.0.1:1', group: orders, tenant_from: header.X-Tenant}"
+    proxied = "{name: p, upstream: 'http://127.0.0.1:1', tenant: acme, group: orders}"
+    cases = [
+        (text(), "every client that names no scope"),
+        (text(other()), "consumer 'b'"),
+        (text(other(**acme), **acme), "consumer 'b'"),
+        (text(more=f"gateway: {{routes: [{route}]}}\n", **acme), "gateway route 'hooks'"),
+        (text(more=f"proxy: {{routes: [{proxied}]}}\n", **acme), "proxy route 'p'"),
+    ]
+    with serve(cli, None, "--gateway", "off", config=cases[0][0], store=store) as daemon:
+        for settings, sharer in cases:
+            reload(daemon, settings)
+            consume(cli, daemon, "rebuild", "orders", "--yes", code=69).says(sharer)
+        body = json.dumps({"confirm": "orders", "shared": True}).encode()
+        headers = {"Content-Type": "application/json", **BEARER}
+        expect(request(daemon.admin, "POST", "/api/v1/consumers/orders/rebuild", headers, body).status, 400)
+        cli.run("consume", "rebuild", "--from", url, "--scope", "default/default", "--yes", "--store", store, code=64)
+        cli.run("check", "other", "--store", store, code=1)
+        reload(daemon, cases[1][0])
+        done = consume(cli, daemon, "rebuild", "orders", "--shared-scope", "-o", "json", input=b"default/default\n")
+        expect(done.json["forgotten"], 2)

@@ -6,6 +6,7 @@ from consumers import (
     figure,
     health,
     letters_are_listed_and_sent_again,
+    keeps_the_keys_of_others,
     listed,
     originals,
     pauses_and_resumes,
@@ -170,3 +171,8 @@ def test_a_consumer_that_stops_does_not_start_over(cli):
 def test_it_starts_over(cli):
     with Stream() as stream, Service() as service:
         starts_over(cli, stream.url(min_idle="1s"), service, lambda *which: stream.fill([event(n) for n in which]))
+
+
+def test_it_keeps_the_keys_of_others(cli):
+    with Stream() as stream:
+        keeps_the_keys_of_others(cli, stream.url(min_idle="1s"), lambda *which: stream.fill([event(n) for n in which]))

@@ -122,6 +122,8 @@ static const struct hx_option options[] = {
 	{HX_CONSUME_FROM_TIME, "from-time", 0, HX_OPTION_TEXT, "TIME",
 	 "rebuild: read from this time on (RFC 3339; default: all)", NULL},
 	{HX_CONSUME_YES, "yes", 0, HX_OPTION_FLAG, NULL, "rebuild: do not ask", NULL},
+	{HX_CONSUME_SHARED_SCOPE, "shared-scope", 0, HX_OPTION_FLAG, NULL,
+	 "rebuild: forget the scope also if others use it", NULL},
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
 };
 

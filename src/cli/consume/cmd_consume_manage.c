@@ -359,21 +359,27 @@ static int run_retry(struct hx_invocation *inv)
 
 /* ------------------------------------------------------------------ rebuild */
 
-/* True: the user typed the name. */
-static bool is_confirmed(const struct hx_invocation *inv, const char *name)
+enum { SCOPE_SIZE = HAPAX_SCOPE_SIZE_MAX * 2 + 2 };
+
+/* True: the user typed the scope. */
+static bool is_confirmed(const struct hx_invocation *inv, const char *scope)
 {
-	char line[HAPAX_SCOPE_SIZE_MAX * 2 + 8];
+	char line[SCOPE_SIZE + 8];
 
 	if (hx_options_has(&inv->options, HX_CONSUME_YES))
 		return true;
 	hx_report(
 		inv->command->name,
-		"this forgets every key of the scope, and all its messages run again");
-	hx_report_hint("type '%s' to go on", name);
-	if (fgets(line, sizeof(line), stdin) == NULL)
-		return false;
-	line[strcspn(line, "\n")] = '\0';
-	return strcmp(line, name) == 0;
+		"this forgets every key of the scope '%s', and all messages of the group run again",
+		scope);
+	hx_report_hint("type '%s' to go on", scope);
+	if (fgets(line, sizeof(line), stdin) != NULL) {
+		line[strcspn(line, "\n")] = '\0';
+		if (strcmp(line, scope) == 0)
+			return true;
+	}
+	hx_report(inv->command->name, "not confirmed; nothing changed");
+	return false;
 }
 
 static void show_forgotten(void *context, uint64_t forgotten)
@@ -401,7 +407,7 @@ static int report_rebuilt(struct hx_invocation *inv, uint64_t forgotten)
  * A group that no daemon runs. The broker first: it refuses a group that has members. And again: a
  * member that came meanwhile has passed messages whose keys were done.
  */
-static int rebuild_url(struct hx_invocation *inv, const char *url, int64_t from_ms)
+static int forget_and_rewind(struct hx_invocation *inv, const char *url, int64_t from_ms)
 {
 	const struct hx_settings *settings = &inv->settings;
 	struct hapax_store *store = NULL;
@@ -424,20 +430,69 @@ static int rebuild_url(struct hx_invocation *inv, const char *url, int64_t from_
 	return code == HX_EXIT_OK ? report_rebuilt(inv, forgotten) : code;
 }
 
+static int rebuild_url(struct hx_invocation *inv, const char *url, int64_t from_ms)
+{
+	const struct hx_settings *settings = &inv->settings;
+	char scope[SCOPE_SIZE];
+
+	(void)snprintf(
+		scope, sizeof(scope), "%.*s/%.*s", (int)settings->tenant.size,
+		(const char *)settings->tenant.data, (int)settings->group.size,
+		(const char *)settings->group.data);
+	if (strcmp(scope, "default/default") == 0 &&
+	    !hx_options_has(&inv->options, HX_CONSUME_SHARED_SCOPE))
+		return hx_report_misuse(
+			inv->command->name,
+			"use --shared-scope to forget the keys of all that use it",
+			"the scope 'default/default' is that of every client that names no scope");
+	return is_confirmed(inv, scope) ? forget_and_rewind(inv, url, from_ms) : HX_EXIT_NO;
+}
+
+/* The scope of that consumer, which the daemon knows; "-": it has none, or there is no consumer. */
+static int ask_scope(struct call *call, const char *name, char out[SCOPE_SIZE])
+{
+	const struct hx_json_tree *tree = &call->reader.tree;
+	const struct hx_json_node *list;
+	int code = call_send(call, "GET", NULL, NULL);
+
+	(void)snprintf(out, SCOPE_SIZE, "-");
+	if (code != HX_EXIT_OK)
+		return code;
+	list = hx_json_tree_member(tree, &tree->nodes[0], HX_BYTES_LIT("consumers"));
+	for (uint32_t at = list == NULL ? 0 : list->child; at != 0; at = tree->nodes[at].next) {
+		struct hapax_bytes scope;
+
+		if (!hx_bytes_equal(
+			    value_of(call, &tree->nodes[at], "name"), hapax_bytes_from_text(name)))
+			continue;
+		scope = value_of(call, &tree->nodes[at], "scope");
+		(void)snprintf(out, SCOPE_SIZE, "%.*s", (int)scope.size, (const char *)scope.data);
+	}
+	return code;
+}
+
 static int rebuild_name(struct hx_invocation *inv, const char *name, int64_t from_ms)
 {
 	struct hx_json_write json;
+	char scope[SCOPE_SIZE];
 	struct call call;
 	int code;
 
 	call_init(&call, inv);
+	code = ask_scope(&call, name, scope);
+	/* Without a scope, the daemon refuses it and says why. */
+	if (code == HX_EXIT_OK && strcmp(scope, "-") != 0 && !is_confirmed(inv, scope))
+		code = HX_EXIT_NO;
 	hx_json_write_init(&json, &call.body);
 	hx_json_write_begin(&json, NULL, '{');
-	hx_json_write_any(&json, "confirm", hapax_bytes_from_text(name));
+	hx_json_write_any(&json, "confirm", hapax_bytes_from_text(scope));
+	if (hx_options_has(&inv->options, HX_CONSUME_SHARED_SCOPE))
+		hx_json_write_boolean(&json, "shared", true);
 	if (from_ms > 0)
 		hx_json_write_time(&json, "from_time", from_ms);
 	hx_json_write_end(&json, '}');
-	code = call_send(&call, "POST", name, "rebuild");
+	if (code == HX_EXIT_OK)
+		code = call_send(&call, "POST", name, "rebuild");
 	if (code == HX_EXIT_OK)
 		code = report_rebuilt(inv, (uint64_t)number_of(&call, "forgotten"));
 	call_done(&call);
@@ -449,7 +504,6 @@ static int run_rebuild(struct hx_invocation *inv)
 	const char *url = hx_options_text(&inv->options, HX_CONSUME_FROM);
 	const char *time = hx_options_text(&inv->options, HX_CONSUME_FROM_TIME);
 	const char *name = inv->options.operand_count > 0 ? inv->options.operands[0] : NULL;
-	char scope[HAPAX_SCOPE_SIZE_MAX * 2 + 2];
 	int64_t from_ms = 0;
 
 	if ((name != NULL) == (url != NULL) || (url != NULL && !inv->settings.scope_given))
@@ -460,14 +514,6 @@ static int run_rebuild(struct hx_invocation *inv)
 		return hx_report_misuse(
 			inv->command->name, "use RFC 3339, as in 2026-11-01T00:00:00Z",
 			"--from-time: invalid time '%s'", time);
-	(void)snprintf(
-		scope, sizeof(scope), "%.*s/%.*s", (int)inv->settings.tenant.size,
-		(const char *)inv->settings.tenant.data, (int)inv->settings.group.size,
-		(const char *)inv->settings.group.data);
-	if (!is_confirmed(inv, name != NULL ? name : scope)) {
-		hx_report(inv->command->name, "not confirmed; nothing changed");
-		return HX_EXIT_NO;
-	}
 	return name != NULL ? rebuild_name(inv, name, from_ms) : rebuild_url(inv, url, from_ms);
 }
 
@@ -538,9 +584,11 @@ const struct command_action hx_consume_actions[] = {
 	 .usage = "(NAME --server URL | --from URL --scope TENANT/GROUP) [--yes]",
 	 .description =
 		 "For a projection that is built again. Sets the offsets of the group back, to the beginning\n"
-		 "or to --from-time, then forgets every key of the scope: each message runs again. Asks for\n"
-		 "the name, or the scope, before. A consumer of a daemon must be disabled first (enabled:\n"
-		 "false); with --from, the group's consumers must be stopped. A queue of RabbitMQ has no past.\n",
+		 "or to --from-time, then forgets every key of the scope: each message runs again. Asks\n"
+		 "for the scope before. A scope that others use, like default/default, needs\n"
+		 "--shared-scope: their keys are forgotten, too. A consumer of a daemon must be disabled\n"
+		 "first (enabled: false); with --from, the group's consumers must be stopped. A queue of\n"
+		 "RabbitMQ has no past.\n",
 	 .operands = {0, 1},
 	 .exits = rebuild_exits,
 	 .run = run_rebuild},
