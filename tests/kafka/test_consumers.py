@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import pathlib
 import signal
 import time
 
@@ -13,6 +14,7 @@ from consumers import (
     figure,
     health,
     letters_are_listed_and_sent_again,
+    listed,
     originals,
     pauses_and_resumes,
     reload,
@@ -301,6 +303,18 @@ def test_what_is_wrong_is_told_before_it_starts(cli):
 def test_dead_letters_are_listed_and_sent_again(cli):
     with Kafka({"orders": 1, "orders.dead": 1}) as kafka:
         letters_are_listed_and_sent_again(cli, kafka.url("orders"), lambda *which: kafka.produce("orders", numbers(*which)))
+
+
+def test_a_look_at_dead_letters_leaves_nothing_behind(cli):
+    """D4: no thread of a client stays."""
+    with Kafka({"orders": 1, "orders.dead": 1}) as kafka:
+        text = config(row(**{"from": kafka.url("orders")}, exec="exit 1", attempts=1), more=with_token())
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            kafka.produce("orders", numbers(1))
+            until_figure(daemon, 1, "dead_letters_total")
+            threads = pathlib.Path(f"/proc/{daemon.process.pid}/task")
+            counts = [(len(listed(cli, daemon)), len(list(threads.iterdir()))) for _ in range(3)]
+            expect(counts, [(1, counts[0][1])] * 3)
 
 
 def test_a_duplicate_names_the_original(cli):

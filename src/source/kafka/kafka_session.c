@@ -175,6 +175,8 @@ rd_kafka_conf_t *hx_kafka_conf(
 		/* Essential: only offsets of hx_kafka_store_offsets() are committed. */
 		{"enable.auto.offset.store", "false"},
 		{"enable.auto.commit", "true"},
+		/* A reader of letters never joins; its handle can be destroyed (kafka_source.c). */
+		{"partition.assignment.strategy", place->is_letters ? "range" : NULL},
 		{NULL, NULL},
 	};
 	/* It is not a member of the group: it only reads the group's offsets, and messages. */

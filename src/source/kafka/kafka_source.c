@@ -434,7 +434,8 @@ static void free_all(struct hx_kafka_source *source)
 /*
  * Before 2.3.0, destroying a group member that was never leader aborts the process, by an assertion
  * in the cooperative-sticky assignor (librdkafka issue 4312). The member is closed, and its offsets
- * are committed. A leaked handle costs some sleeping threads until the process ends.
+ * are committed. A leaked handle costs some sleeping threads until the process ends. A reader of dead
+ * letters never was a member.
  */
 static void destroy(struct hx_kafka_source *source)
 {
@@ -442,7 +443,8 @@ static void destroy(struct hx_kafka_source *source)
 	static _Atomic(rd_kafka_t *) left[LEFT_MAX];
 	static _Atomic unsigned count;
 
-	if (!source->is_subscribed || rd_kafka_version() >= FIXED_VERSION)
+	if (!source->is_subscribed || source->place.is_letters ||
+	    rd_kafka_version() >= FIXED_VERSION)
 		rd_kafka_destroy(source->consumer);
 	else
 		atomic_store(&left[atomic_fetch_add(&count, 1) % LEFT_MAX], source->consumer);
