@@ -122,6 +122,21 @@ def test_a_letter_stays_until_its_message_is_stored(cli):
             until(lambda: service.effects == {("/shop", "A-1"): 1}, "it runs")
 
 
+def test_every_key_of_a_letter_may_run_again(cli):
+    """D4, E20: also that of the old strategy, and one made of the original topic."""
+    old = {"key": "field:data.n", "key_also": "event-id", "key_also_until": "2999-01-31"}
+    for keying in (old, {"key": "composite:meta.topic,data.n"}):
+        with Stream() as stream, Service(lambda *_: 422) as service:
+            text = config(row(**{"from": stream.url()}, to=service.url, attempts=1, **keying), more=with_token())
+            with serve(cli, None, "--gateway", "off", config=text) as daemon:
+                stream.fill([event(1)])
+                until_figure(daemon, 1, "dead_letters_total")
+                service.answer = lambda *_: 200
+                consume(cli, daemon, "retry", "orders", "--all")
+                until_figure(daemon, 2, "acknowledged_total")
+                expect(service.effects, {("/shop", "A-1"): 1}, keying)
+
+
 def test_a_duplicate_names_the_original(cli):
     """A10, E12: by its CloudEvents attributes, or by its place."""
     with Stream() as stream, Service() as service:

@@ -239,7 +239,7 @@ static void retry(struct held *held, const struct hx_letter *letter)
 		fail(walk, "it is larger than size_max of the source");
 	else if (target == NULL)
 		fail(walk, "its place is not in a topic of the consumer");
-	else if (hx_permit_run(&walk->permit, letter->message, &err) != HAPAX_OK)
+	else if (hx_permit_run(&walk->permit, letter->message, letter->key, &err) != HAPAX_OK)
 		fail(walk, err.message);
 	else
 		publish(held, target, true);

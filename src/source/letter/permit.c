@@ -50,12 +50,31 @@ static enum hapax_status change(
 	return hapax_store_run(permit->store, op, 1, err);
 }
 
+static enum hapax_status run_key(
+	struct hx_permit *permit, const struct hapax_key *scope, struct hapax_bytes key,
+	struct hapax_error *err)
+{
+	struct hapax_record record;
+	struct hapax_op op = {
+		.type = HAPAX_OP_LOOKUP,
+		.tenant = hx_bytes(scope->tenant, scope->tenant_size),
+		.group = hx_bytes(scope->group, scope->group_size),
+		.key = key,
+		.record = &record,
+		.buf = &permit->buf,
+	};
+	enum hapax_status status = hapax_store_run(permit->store, &op, 1, err);
+
+	if (status != HAPAX_OK || op.outcome != HAPAX_OUTCOME_FOUND)
+		return status;
+	return change(permit, &record, &op, err);
+}
+
 enum hapax_status hx_permit_run(
-	struct hx_permit *permit, const struct hapax_message *message, struct hapax_error *err)
+	struct hx_permit *permit, const struct hapax_message *message, struct hapax_bytes dead_key,
+	struct hapax_error *err)
 {
 	struct hapax_key key = HAPAX_KEY_INIT;
-	struct hapax_record record;
-	struct hapax_op op;
 	enum hapax_status status;
 
 	if (hx_envelope_read(permit->envelope, message, NULL) != HAPAX_OK ||
@@ -63,16 +82,11 @@ enum hapax_status hx_permit_run(
 		    HAPAX_OK ||
 	    key.kind == HAPAX_KEY_NONE)
 		return HAPAX_OK;
-	op = (struct hapax_op){
-		.type = HAPAX_OP_LOOKUP,
-		.tenant = hx_bytes(key.tenant, key.tenant_size),
-		.group = hx_bytes(key.group, key.group_size),
-		.key = hx_bytes(key.key, key.key_size),
-		.record = &record,
-		.buf = &permit->buf,
-	};
-	status = hapax_store_run(permit->store, &op, 1, err);
-	if (status != HAPAX_OK || op.outcome != HAPAX_OUTCOME_FOUND)
-		return status;
-	return change(permit, &record, &op, err);
+	status = run_key(permit, &key, hx_bytes(key.key, key.key_size), err);
+	if (status == HAPAX_OK && key.also_size > 0)
+		status = run_key(permit, &key, hx_bytes(key.also, key.also_size), err);
+	if (status == HAPAX_OK && dead_key.size > 0 && dead_key.size <= HAPAX_KEY_SIZE_MAX &&
+	    !hx_bytes_equal(dead_key, hx_bytes(key.key, key.key_size)))
+		status = run_key(permit, &key, dead_key, err);
+	return status;
 }

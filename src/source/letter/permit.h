@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * permit.h - lets the key of a dead letter run again.
+ * permit.h - lets the keys of a dead letter run again.
  *
  *	PARKED                    released, as `hapax resolve --retry` does
  *	DONE, permanent failure   forgotten
@@ -30,8 +30,13 @@ enum hapax_status hx_permit_init(
 /* Zero is allowed. */
 void hx_permit_done(struct hx_permit *permit);
 
-/* Blocks. A message without a key needs no permit. */
+/*
+ * The key of the message, the one by the old strategy (key_also) if there is one, and dead_key, which
+ * its letter names: a key made of meta.topic is not that of the letter's own topic. Blocks. A message
+ * without a key needs no permit.
+ */
 enum hapax_status hx_permit_run(
-	struct hx_permit *permit, const struct hapax_message *message, struct hapax_error *err);
+	struct hx_permit *permit, const struct hapax_message *message, struct hapax_bytes dead_key,
+	struct hapax_error *err);
 
 #endif
