@@ -210,6 +210,18 @@ def test_times_and_columns_of_other_systems(cli):
     near(record(cli, "now"), 7 * 86400)
 
 
+def test_other_units_of_time_are_refused(cli):
+    """Microseconds and nanoseconds are not milliseconds of a far year."""
+    second = int(NOW.timestamp()) + 3600
+    rows = [["us", second * 10**6], ["ns", second * 10**9], ["last", 253402300799999], ["beyond", 253402300800000]]
+    answer = imported(cli, "--from", table(cli, "key expires_at", *rows), code=65)
+    expect(counts(answer), found(rows=4, marks=1, bad=3))
+    expect([row["place"] for row in answer["bad_rows"]], ["line 2", "line 3", "line 5"])
+    expect_in(f"'{rows[0][1]}' is not seconds or milliseconds since 1970; divide", answer["bad_rows"][0]["reason"])
+    answer = imported(cli, "--from", table(cli, "key processed_at", rows[0]), "--ttl", "1h", code=65)
+    expect_in("processed_at is not a time", answer["bad_rows"][0]["reason"])
+
+
 def test_results_keep_their_kind(cli):
     path = table(cli, "key result status expires_at", ["http", "made", "201", at(hours=1)], ["failed", "no stock", "failed", at(hours=1)])
     imported(cli, "--from", path, "--write")

@@ -31,19 +31,26 @@ static bool is_word(struct hapax_bytes text, const char *const *words)
 	return false;
 }
 
+static bool is_digits(struct hapax_bytes text)
+{
+	const char *at = text.data;
+
+	for (size_t i = 0; i < text.size; i++)
+		if (at[i] < '0' || at[i] > '9')
+			return false;
+	return text.size > 0;
+}
+
 /* A whole number of at most 18 digits. */
 static bool read_digits(struct hapax_bytes text, int64_t *ret_number)
 {
 	const char *at = text.data;
 
 	*ret_number = 0;
-	if (text.size == 0 || text.size > 18)
+	if (text.size > 18 || !is_digits(text))
 		return false;
-	for (size_t i = 0; i < text.size; i++) {
-		if (at[i] < '0' || at[i] > '9')
-			return false;
+	for (size_t i = 0; i < text.size; i++)
 		*ret_number = *ret_number * 10 + (at[i] - '0');
-	}
 	return true;
 }
 
@@ -65,7 +72,7 @@ static bool read_time(struct hapax_bytes text, int64_t *ret_ms)
 	if (read_digits(text, ret_ms)) {
 		if (text.size <= SECONDS_DIGITS_MAX)
 			*ret_ms *= HX_MS_PER_S;
-		return true;
+		return *ret_ms <= HX_UTC_MS_MAX;
 	}
 	if (size < strlen("2026-01-01T00:00:00") || size + sizeof(":00") > sizeof(time))
 		return false;
@@ -86,8 +93,12 @@ static bool read_time(struct hapax_bytes text, int64_t *ret_ms)
 static bool refuse_time(const char *column, struct hapax_bytes value, char why[HX_IMPORT_WHY_SIZE])
 {
 	(void)snprintf(
-		why, HX_IMPORT_WHY_SIZE, "%s is not a time: '%.*s'", column,
-		(int)(value.size > 40 ? 40 : value.size), (const char *)value.data);
+		why, HX_IMPORT_WHY_SIZE, "%s is not a time: '%.*s'%s", column,
+		(int)(value.size > 40 ? 40 : value.size), (const char *)value.data,
+		is_digits(value)
+			? " is not seconds or milliseconds since 1970; divide microseconds "
+			  "by 1000"
+			: "");
 	return false;
 }
 
