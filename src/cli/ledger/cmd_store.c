@@ -379,7 +379,8 @@ static const struct command_action actions[] = {
 		 "\n"
 		 "Columns: key; tenant, group (default: --scope); result; status (success, failed, or an\n"
 		 "HTTP status); expires_at, or processed_at and --ttl; event_id, event_type, event_source,\n"
-		 "event_time. In Redis, the time left is the key's own; --ttl is for keys without one.\n",
+		 "event_time. A time without an offset is UTC. In Redis, the time left is the key's own;\n"
+		 "--ttl is for keys without one.\n",
 	 .flags = COMMAND_SCOPE | COMMAND_TTL,
 	 .operands = {0, 0},
 	 .exits = import_exits,
