@@ -119,7 +119,7 @@ def test_what_the_store_has_is_never_changed(cli):
     before = [record(cli, key) for key in ("done", "unclear")]
     path = table(cli, "key result expires_at", *[[key, "other", at(hours=1)] for key in ("running", "unclear", "done", "failed", "new")])
     for option, new in ((), 2), (("--write",), 2), (("--write",), 0):
-        answer = imported(cli, "--from", path, *option)
+        answer = imported(cli, "--from", path, *option, code=1)
         expect(counts(answer), found(rows=5, results=new, conflicts=3, existing=2 - new))
         expect({row["key"]: row["reason"] for row in answer["conflict_rows"]}, {
             "running": "a run is in progress", "unclear": "it is parked", "done": "the store has a different result"})
@@ -139,7 +139,7 @@ def test_a_claim_of_a_killed_import_is_completed(cli):
     cli.sql("UPDATE hapax_record SET attempt_id = ? WHERE key = CAST('ours' AS BLOB)", attempt)
     path = table(cli, "key result expires_at", ["ours", "r", at(hours=1)], ["theirs", "r", at(hours=1)])
     for option in ((), ("--write",)):
-        expect(counts(imported(cli, "--from", path, *option)), found(rows=2, results=1, conflicts=1))
+        expect(counts(imported(cli, "--from", path, *option, code=1)), found(rows=2, results=1, conflicts=1))
     expect((record(cli, "ours")["state"], record(cli, "theirs")["state"]), ("done", "claimed"))
 
 

@@ -10,7 +10,7 @@
 
 enum hx_exit {
 	HX_EXIT_OK = 0,        /* first, found, removed */
-	HX_EXIT_NO = 1,        /* duplicate, absent */
+	HX_EXIT_NO = 1,        /* duplicate, absent, in conflict */
 	HX_EXIT_USAGE = 64,    /* an option, a key, a setting: what the caller typed */
 	HX_EXIT_MISMATCH = 65, /* same key, different payload */
 	HX_EXIT_DATA = 65,     /* malformed input */

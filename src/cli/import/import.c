@@ -432,6 +432,8 @@ int hx_import_action(struct hx_invocation *inv)
 	}
 	if (code == HX_EXIT_OK && import.bad.count > 0 && !import.skips_bad)
 		code = HX_EXIT_DATA;
+	if (code == HX_EXIT_OK && import.conflicts.count > 0)
+		code = HX_EXIT_NO;
 	import_done(&import);
 	return code;
 }

@@ -327,6 +327,7 @@ static const struct command_exit copy_exits[] = {
 
 static const struct command_exit import_exits[] = {
 	{HX_EXIT_OK, "every row was imported or counted; or the dry run found no bad row"},
+	{HX_EXIT_NO, "rows are in conflict with the store or each other; the others were imported"},
 	{HX_EXIT_DATA, "a row is bad; rows before it were imported"},
 	{HX_EXIT_NO_INPUT, "the file could not be read"},
 	{HX_EXIT_SIGNAL, "and above: a signal stopped the import (130: INT, 143: TERM)"},
@@ -335,6 +336,7 @@ static const struct command_exit import_exits[] = {
 
 static const struct command_exit exits[] = {
 	{HX_EXIT_OK, "done"},
+	{HX_EXIT_NO, "import: rows are in conflict"},
 	{HX_EXIT_DATA, "import: a row is bad"},
 	{HX_EXIT_NO_INPUT, "import: the file could not be read"},
 	{HX_EXIT_SIGNAL, "and above: a signal stopped a copy or import (130: INT, 143: TERM)"},
