@@ -105,6 +105,16 @@ struct change {
 	struct hapax_op op;
 };
 
+/* Has the store done it? A record that another client has claimed stays as it is. */
+static bool is_stored(const struct change *change)
+{
+	const struct hapax_op *op = &change->op;
+
+	return op->status == HAPAX_OK &&
+		(op->outcome == HAPAX_OUTCOME_APPLIED ||
+		 (op->outcome == HAPAX_OUTCOME_ABSENT && !change->pause.is_paused));
+}
+
 static void audit(struct hx_api_request *request)
 {
 	const struct change *change = request->extra;
@@ -122,9 +132,7 @@ static void audit(struct hx_api_request *request)
 		request,
 		&(struct hx_audit_entry){
 			.action = change->pause.is_paused ? "consumer.pause" : "consumer.resume",
-			.outcome = change->op.status == HAPAX_OK
-				? "applied"
-				: hapax_status_name(change->op.status),
+			.outcome = is_stored(change) ? "applied" : hx_api_outcome_name(&change->op),
 			.detail = json.status == HAPAX_OK ? hapax_buf_bytes(&detail)
 							  : hx_bytes(NULL, 0)});
 	hx_buf_done(&detail);
@@ -139,6 +147,14 @@ static void on_changed(struct hx_api_request *request)
 	audit(request);
 	if (change->op.status != HAPAX_OK) {
 		hx_api_fail(request, change->op.status, NULL);
+		return;
+	}
+	if (!is_stored(change)) {
+		hx_api_problem(
+			request, 409, HX_API_PROBLEM("busy"),
+			"nothing changed: the key '%s' of the scope hapax/consumers, which keeps the "
+			"pause, is claimed or parked by another client; forget it by force",
+			change->name);
 		return;
 	}
 	/* A reload may have removed it meanwhile. */

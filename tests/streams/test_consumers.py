@@ -1,12 +1,13 @@
 """consumers: in the configuration of `hapax serve`, from Redis Streams."""
 
 from consumers import (
+    BEARER,
     config,
     consume,
     figure,
     health,
-    letters_are_listed_and_sent_again,
     keeps_the_keys_of_others,
+    letters_are_listed_and_sent_again,
     listed,
     originals,
     pauses_and_resumes,
@@ -17,7 +18,7 @@ from consumers import (
     until_figure,
     with_token,
 )
-from daemon import metrics, post, serve, upstream
+from daemon import get, metrics, post, serve, upstream
 from harness import expect, expect_in, until
 from streams import Service, Stream, event
 
@@ -191,3 +192,17 @@ def test_it_starts_over(cli):
 def test_it_keeps_the_keys_of_others(cli):
     with Stream() as stream:
         keeps_the_keys_of_others(cli, stream.url(min_idle="1s"), lambda *which: stream.fill([event(n) for n in which]))
+
+
+def test_a_pause_that_is_not_stored_is_refused(cli):
+    """D7: another client has claimed the record that keeps it."""
+    store = f"sqlite:{cli.folder}/busy.db"
+    with Stream() as stream:
+        text = config(row(**{"from": stream.url()}, exec="true"), more=with_token())
+        with serve(cli, None, "--gateway", "off", config=text, store=store) as daemon:
+            consume(cli, daemon, "resume", "orders")
+            cli.run("claim", "orders", "--scope", "hapax/consumers", "--store", store, "--lease", "10m")
+            for action in ("pause", "resume"):
+                consume(cli, daemon, action, "orders", code=69).says("claimed or parked")
+                entry = get(daemon.admin, "/api/v1/audit", **BEARER).json["entries"][0]
+                expect((entry["action"], entry["outcome"]), (f"consumer.{action}", "busy"))
