@@ -325,7 +325,7 @@ void hx_decision_read_op(
 	(void)hapax_cause_read(op->cause, &ret_decision->event);
 	if (op->status != HAPAX_OK || record == NULL)
 		return;
-	/* Whoever ends a run does not tell its event again. */
+	/* The holder that ends a run does not tell its event again. */
 	if (ends_run(op))
 		(void)hapax_cause_read(record->cause, &ret_decision->event);
 	if (decision == HAPAX_DECISION_REPLAY)

@@ -24,7 +24,7 @@ static int end_last_line(const struct hx_io *io, int file)
 	return result == 0 && last != '\n' ? hx_logger_file_append(file, "\n", 1) : result;
 }
 
-static enum hapax_status refuse(
+static enum hapax_status report_file(
 	struct hapax_error *err, int result, const char *what, const char *path)
 {
 	if (result == -EAGAIN)
@@ -46,7 +46,7 @@ enum hapax_status hx_logger_file_open(const char *path, int *ret_file, struct ha
 			io->context, path, HX_IO_READ | HX_IO_WRITE | HX_IO_CREATE, 0600);
 
 		if (file < 0)
-			return refuse(err, file, "open", path);
+			return report_file(err, file, "open", path);
 		result = io->ops->lock(io->context, file);
 		if (result == 0 && hx_logger_file_is_at(file, path)) {
 			*ret_file = file;
@@ -58,7 +58,7 @@ enum hapax_status hx_logger_file_open(const char *path, int *ret_file, struct ha
 		if (result != 0)
 			break;
 	}
-	return refuse(err, result == 0 ? -EAGAIN : result, "lock", path);
+	return report_file(err, result == 0 ? -EAGAIN : result, "lock", path);
 }
 
 void hx_logger_file_close(int file)

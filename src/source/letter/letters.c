@@ -357,8 +357,8 @@ static void await_published(struct walk *walk)
 }
 
 /*
- * Publish worn letters to their queue again, also those that the broker has sent and nobody looked
- * at: they come back, too. The source is paused, or it would read the new ones.
+ * Publish worn letters to their queue again, also those that the broker has sent and the
+ * walk did not look at: they come back, too. The source is paused, or it would read the new ones.
  */
 static void renew(struct walk *walk)
 {
