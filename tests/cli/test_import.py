@@ -129,6 +129,30 @@ def test_what_the_store_has_is_never_changed(cli):
     expect(record(cli, "failed")["state"], "done")
 
 
+def test_a_later_expiry_is_a_conflict(cli):
+    """Of two rows the first one counts, and nothing prolongs a key; but it is not silent."""
+    rows = [["two", at(hours=1)], ["two", at(hours=3)], ["same", at(hours=2)], ["same", at(hours=1)], ["same", at(hours=2, seconds=30)]]
+    answer = imported(cli, "--from", table(cli, "key expires_at", *rows), "--write", code=1)
+    expect(counts(answer), found(rows=5, marks=2, repeated=2, conflicts=1))
+    expect(answer["conflict_rows"], [
+        {"key": "two", "reason": "the source has two rows of it, and the first one expires earlier"}])
+    near(record(cli, "two"), 3600)
+    longer = table(cli, "key expires_at", ["two", at(hours=3)], ["same", at(hours=2)], name="longer.csv")
+    shorter = table(cli, "key expires_at", ["two", at(minutes=30)], name="shorter.csv")
+    forever = table(cli, "key expires_at", ["two", "never"], name="forever.csv")
+    for option in ((), ("--write",)):
+        answer = imported(cli, "--from", longer, *option, code=1)
+        expect(counts(answer), found(rows=2, existing=1, conflicts=1))
+        expect(answer["conflict_rows"], [{"key": "two", "reason": "it expires earlier in the store than in the source"}])
+        expect(counts(imported(cli, "--from", forever, *option, code=1)), found(rows=1, conflicts=1))
+        expect(counts(imported(cli, "--from", shorter, *option)), found(rows=1, existing=1))
+        # Without an end of its own a row is no news: --ttl counts from now.
+        expect(counts(imported(cli, "--from", table(cli, "key", ["two"]), "--ttl", "9h", *option)), found(rows=1, existing=1))
+    near(record(cli, "two"), 3600)
+    far = ("--from", table(cli, "key expires_at", ["far", "9000-01-01T00:00:00Z"]), "--write")
+    expect([counts(imported(cli, *far)) for _ in range(2)], [found(rows=1, marks=1), found(rows=1, existing=1)])
+
+
 def test_a_claim_of_a_killed_import_is_completed(cli):
     """The attempt id comes from the row: the next import holds the same claim, and no other claim is taken over."""
     for key in ("ours", "theirs"):

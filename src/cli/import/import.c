@@ -22,14 +22,15 @@ enum {
 	ENTRY_SIZE_MAX = HX_RESULT_SIZE_LIMIT + 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX,
 	IGNORED_SIZE = 1024,
 	NAME_SIZE = 2048,
-	/* For about six million keys. */
-	SEEN_BYTES = 256 * 1024 * 1024,
+	/* For about four million keys. */
+	SEEN_BYTES = 320 * 1024 * 1024,
 };
 
 /* The first row of a key; later ones are compared with it. */
 struct seen {
 	struct hx_digest name;
 	uint64_t content;
+	int64_t ends_ms;
 };
 
 static const char *const column_names[HX_IMPORT_COLUMNS] = {
@@ -242,13 +243,19 @@ static bool is_repeated(struct hx_import *import, const struct hx_import_entry *
 		import->has_forgotten = true;
 		return false;
 	}
-	if (is_new)
+	if (is_new) {
 		seen->content = content;
-	else if (seen->content == content)
-		import->repeated++;
-	else
+		seen->ends_ms = entry->ends_ms;
+	} else if (seen->content != content) {
 		hx_import_note(
 			&import->conflicts, entry->key, "the source has two different rows of it");
+	} else if (hx_import_is_longer(entry, seen->ends_ms)) {
+		hx_import_note(
+			&import->conflicts, entry->key,
+			"the source has two rows of it, and the first one expires earlier");
+	} else {
+		import->repeated++;
+	}
 	return !is_new;
 }
 

@@ -96,6 +96,7 @@ struct hx_import_row {
 	struct hapax_bytes values[HX_IMPORT_COLUMNS];
 	/* The time left by the source's own clock, or HAPAX_TTL_FOREVER; 0: see the values. */
 	int64_t left_ms;
+	bool has_left; /* left_ms is the source's, not that of --ttl */
 };
 
 /* A row that is ready to be written. */
@@ -105,6 +106,7 @@ struct hx_import_entry {
 	struct hapax_result result;
 	bool is_mark;
 	int64_t ends_ms; /* by this machine's clock; or HAPAX_TIME_NEVER */
+	bool has_end;    /* the source says when it ends; else --ttl counts from now */
 	unsigned char cause_bytes[HAPAX_CAUSE_SIZE_MAX];
 	struct hapax_bytes cause;
 	unsigned char digest[HX_SHA256_SIZE]; /* of all this but ends_ms: its attempt id */
@@ -200,6 +202,9 @@ __attribute__((format(printf, 2, 3))) int hx_import_bad(
 
 /* Keep the place and the reason if there are few. place may be any bytes. */
 void hx_import_note(struct hx_import_notes *notes, struct hapax_bytes place, const char *why);
+
+/* Does the source keep the key longer than until ends_ms, by more than clocks and reading differ? */
+bool hx_import_is_longer(const struct hx_import_entry *entry, int64_t ends_ms);
 
 /* Check a row and copy it to entry. False: why says what is wrong. */
 bool hx_import_row_read(

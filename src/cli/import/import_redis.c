@@ -197,10 +197,13 @@ static int take_name(
 	if (has_result)
 		row.values[HX_IMPORT_RESULT] = value->text;
 	/* A key that Redis keeps forever, unless --ttl says otherwise. */
-	if (reader->mark_left_ms == TTL_NONE || reader->result_left_ms == TTL_NONE)
-		row.left_ms = import->ttl_ms != 0 ? import->ttl_ms : HAPAX_TTL_FOREVER;
-	else
+	row.has_left = true;
+	if (reader->mark_left_ms != TTL_NONE && reader->result_left_ms != TTL_NONE) {
 		row.left_ms = left_ms > 0 ? left_ms : 1;
+	} else if (import->ttl_ms != 0) {
+		row.left_ms = import->ttl_ms;
+		row.has_left = false;
+	}
 	return hx_import_take(import, &row);
 }
 

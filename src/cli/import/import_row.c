@@ -21,7 +21,7 @@ static const char *const words_of_success[] = {"success",  "succeeded", "success
 					       "finished", NULL};
 static const char *const words_of_failure[] = {"failed", "failure", "error", "definitive", NULL};
 
-enum { SECONDS_DIGITS_MAX = 11, TIME_SIZE = 64 };
+enum { SECONDS_DIGITS_MAX = 11, TIME_SIZE = 64, LONGER_MS = 60 * 1000 };
 
 static bool is_word(struct hapax_bytes text, const char *const *words)
 {
@@ -104,16 +104,18 @@ static bool refuse_time(const char *column, struct hapax_bytes value, char why[H
 
 /* When the key ends: the source's own time, or by --ttl from its processing, or from now. */
 static bool read_end(
-	const struct hx_import *import, const struct hx_import_row *row, int64_t *ret_ms,
-	char why[HX_IMPORT_WHY_SIZE])
+	const struct hx_import *import, const struct hx_import_row *row,
+	struct hx_import_entry *entry, char why[HX_IMPORT_WHY_SIZE])
 {
 	struct hapax_bytes expires = row->values[HX_IMPORT_EXPIRES_AT];
 	struct hapax_bytes processed = row->values[HX_IMPORT_PROCESSED_AT];
 	int64_t from_ms = hx_clock_wall_ms();
 	int64_t ttl_ms = row->left_ms != 0 ? row->left_ms : import->ttl_ms;
 
+	entry->has_end = expires.size > 0 || processed.size > 0 || row->has_left;
 	if (expires.size > 0)
-		return read_time(expires, ret_ms) || refuse_time("expires_at", expires, why);
+		return read_time(expires, &entry->ends_ms) ||
+			refuse_time("expires_at", expires, why);
 	if (ttl_ms == 0) {
 		(void)snprintf(
 			why, HX_IMPORT_WHY_SIZE, "it has no expires_at, and --ttl is not given");
@@ -121,9 +123,16 @@ static bool read_end(
 	}
 	if (row->left_ms == 0 && processed.size > 0 && !read_time(processed, &from_ms))
 		return refuse_time("processed_at", processed, why);
-	*ret_ms = ttl_ms == HAPAX_TTL_FOREVER || from_ms == HAPAX_TIME_NEVER ? HAPAX_TIME_NEVER
-									     : from_ms + ttl_ms;
+	entry->ends_ms = ttl_ms == HAPAX_TTL_FOREVER || from_ms == HAPAX_TIME_NEVER
+		? HAPAX_TIME_NEVER
+		: from_ms + ttl_ms;
 	return true;
+}
+
+bool hx_import_is_longer(const struct hx_import_entry *entry, int64_t ends_ms)
+{
+	return entry->has_end && ends_ms < entry->ends_ms &&
+		(entry->ends_ms == HAPAX_TIME_NEVER || entry->ends_ms - ends_ms > LONGER_MS);
 }
 
 static bool read_status(
@@ -267,7 +276,7 @@ bool hx_import_row_read(
 	if (row->values[HX_IMPORT_RESULT].data != NULL && row->values[HX_IMPORT_RESULT].size > 0)
 		entry->result.kind = HAPAX_RESULT_BYTES;
 	if (!copy_values(import, row, entry, why) || !read_status(status, &entry->result, why) ||
-	    !read_end(import, row, &entry->ends_ms, why) || !read_cause(row, entry, why))
+	    !read_end(import, row, entry, why) || !read_cause(row, entry, why))
 		return false;
 	entry->is_mark = entry->result.kind == HAPAX_RESULT_NONE &&
 		entry->result.result_class == HAPAX_RESULT_OK && entry->cause.size == 0;

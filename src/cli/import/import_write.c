@@ -21,6 +21,14 @@ static bool is_same(const struct hapax_result *a, const struct hapax_result *b)
 		hx_bytes_equal(a->body, b->body);
 }
 
+/* A store keeps no key longer than its limit, whatever the source says. */
+static int64_t stored_end(const struct hx_import_entry *entry)
+{
+	const struct hapax_record *record = &entry->record;
+
+	return record->ttl_ms == HX_TTL_MS_MAX ? HAPAX_TIME_NEVER : record->expires_ms;
+}
+
 /* The store has a record for the key, in a state that the import does not change. */
 static void judge_record(struct hx_import *import, const struct hx_import_entry *entry)
 {
@@ -35,6 +43,8 @@ static void judge_record(struct hx_import *import, const struct hx_import_entry 
 		if (entry->result.kind != HAPAX_RESULT_NONE &&
 		    !is_same(&entry->result, &entry->record.result))
 			why = "the store has a different result";
+		else if (hx_import_is_longer(entry, stored_end(entry)))
+			why = "it expires earlier in the store than in the source";
 		break;
 	}
 	if (why == NULL)
