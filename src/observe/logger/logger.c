@@ -342,7 +342,7 @@ static void enqueue(struct hx_logger *log, const char *text, size_t size)
 		atomic_fetch_add_explicit(&log->lost, 1, memory_order_relaxed);
 }
 
-static void make_line(
+void hx_logger_admitted(
 	struct hx_logger *log, enum hx_logger_level level, const char *msg,
 	const struct hx_logger_field *fields, size_t field_count, uint64_t suppressed)
 {
@@ -363,6 +363,17 @@ static void make_line(
 	enqueue(log, text, hx_logger_line_format(&line, text));
 }
 
+bool hx_logger_admits(struct hx_logger *log, const char *msg, uint64_t *ret_suppressed)
+{
+	bool is_admitted = hx_logger_rate_take(
+		&log->rate, msg, atomic_load_explicit(&log->limit, memory_order_relaxed),
+		log->clock->boot_ms(log->clock->context), ret_suppressed);
+
+	if (!is_admitted)
+		atomic_fetch_add_explicit(&log->suppressed, 1, memory_order_relaxed);
+	return is_admitted;
+}
+
 bool hx_logger(
 	struct hx_logger *log, enum hx_logger_level level, const char *msg,
 	const struct hx_logger_field *fields, size_t field_count)
@@ -371,13 +382,9 @@ bool hx_logger(
 
 	if (!hx_logger_takes(log, level))
 		return true;
-	if (!hx_logger_rate_take(
-		    &log->rate, msg, atomic_load_explicit(&log->limit, memory_order_relaxed),
-		    log->clock->boot_ms(log->clock->context), &suppressed)) {
-		atomic_fetch_add_explicit(&log->suppressed, 1, memory_order_relaxed);
+	if (!hx_logger_admits(log, msg, &suppressed))
 		return false;
-	}
-	make_line(log, level, msg, fields, field_count, suppressed);
+	hx_logger_admitted(log, level, msg, fields, field_count, suppressed);
 	return true;
 }
 
@@ -392,7 +399,7 @@ void hx_logger_always(
 	const struct hx_logger_field *fields, size_t field_count)
 {
 	if (log != NULL)
-		make_line(log, level, msg, fields, field_count, 0);
+		hx_logger_admitted(log, level, msg, fields, field_count, 0);
 }
 
 void hx_logger_tick(struct hx_logger *log)
@@ -406,7 +413,7 @@ void hx_logger_tick(struct hx_logger *log)
 		&log->rate, log->clock->boot_ms(log->clock->context), &msg, &suppressed)) {
 		const struct hx_logger_field field = HX_LOGGER_TEXT("of", msg);
 
-		make_line(log, HX_LOGGER_WARN, "lines suppressed", &field, 1, suppressed);
+		hx_logger_admitted(log, HX_LOGGER_WARN, "lines suppressed", &field, 1, suppressed);
 	}
 	lost = hx_logger_lost(log);
 	hx_mutex_lock(&log->mutex);
@@ -420,7 +427,7 @@ void hx_logger_tick(struct hx_logger *log)
 	if (lost > told) {
 		const struct hx_logger_field field = HX_LOGGER_UNSIGNED("lost", lost - told);
 
-		make_line(log, HX_LOGGER_WARN, "lines lost", &field, 1, 0);
+		hx_logger_admitted(log, HX_LOGGER_WARN, "lines lost", &field, 1, 0);
 	}
 }
 

@@ -165,6 +165,15 @@ bool hx_logger(
 	struct hx_logger *log, enum hx_logger_level level, const char *msg,
 	const struct hx_logger_field *fields, size_t field_count);
 
+/*
+ * The same in two steps, for fields that are costly to make: if the rate admits a line that the log
+ * takes, log it with the number of suppressed ones.
+ */
+bool hx_logger_admits(struct hx_logger *log, const char *msg, uint64_t *ret_suppressed);
+void hx_logger_admitted(
+	struct hx_logger *log, enum hx_logger_level level, const char *msg,
+	const struct hx_logger_field *fields, size_t field_count, uint64_t suppressed);
+
 /* Log a line that must not be lost, regardless of rate and level. */
 void hx_logger_always(
 	struct hx_logger *log, enum hx_logger_level level, const char *msg,

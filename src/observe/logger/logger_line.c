@@ -102,19 +102,26 @@ static void file_with(
 	(void)hx_logger(file, HX_LOGGER_INFO, msg, fields, count);
 }
 
-/* Log the common fields and count others. */
+/* Log the common fields and count others, if log takes the level. False: the rate suppressed it. */
 static bool log_with(
 	struct hx_logger *log, enum hx_logger_level level, const char *msg,
 	const struct hx_decision *decision, const struct hx_logger_field *others, size_t count)
 {
 	struct common common;
 	struct hx_logger_field fields[COMMON_MAX + OTHERS_MAX];
+	uint64_t suppressed = 0;
 
 	assert(count <= OTHERS_MAX);
+	if (!hx_logger_takes(log, level))
+		return true;
+	/* Most lines of a busy log are suppressed: do not make them. */
+	if (!hx_logger_admits(log, msg, &suppressed))
+		return false;
 	set_common(&common, decision);
 	memcpy(fields, common.fields, sizeof(common.fields));
 	memcpy(fields + COMMON_MAX, others, count * sizeof(*others));
-	return hx_logger(log, level, msg, fields, COMMON_MAX + count);
+	hx_logger_admitted(log, level, msg, fields, COMMON_MAX + count, suppressed);
+	return true;
 }
 
 bool hx_logger_duplicate(struct hx_logger *log, const struct hx_decision *decision, int64_t now_ms)
