@@ -230,6 +230,7 @@ static void retry(struct hx_api_job *job)
 static void write_sum(struct hx_json_write *json, const struct task *task)
 {
 	hx_json_write_unsigned(json, "retried", task->sum.retried);
+	hx_json_write_unsigned(json, "listed_again", task->sum.listed_again);
 	hx_json_write_unsigned(json, "failed", task->sum.failed);
 	if (task->sum.failed > 0)
 		hx_json_write_any(json, "why", hapax_bytes_from_text(task->sum.why));

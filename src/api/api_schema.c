@@ -150,8 +150,8 @@ const char hx_api_schemas[] = "{"
 	OBJECT("DeadLetters", "\"letters\",\"seen\",\"left\"",
 	       LIST("letters", "DeadLetter") "," COUNT("seen") ","
 	       "\"left\":{\"type\":[\"integer\",\"null\"],\"minimum\":0}") ","
-	OBJECT("Retried", "\"retried\",\"failed\",\"seen\",\"left\"",
-	       COUNT("retried") "," COUNT("failed") "," TEXT("why") "," COUNT("seen") ","
+	OBJECT("Retried", "\"retried\",\"listed_again\",\"failed\",\"seen\",\"left\"",
+	       COUNT("retried") "," COUNT("listed_again") "," COUNT("failed") "," TEXT("why") "," COUNT("seen") ","
 	       "\"left\":{\"type\":[\"integer\",\"null\"],\"minimum\":0}") ","
 	OBJECT("Rebuilt", "\"name\",\"forgotten\"", TEXT("name") "," COUNT("forgotten")) ","
 	"\"Config\":{\"type\":\"object\"},"

@@ -9,6 +9,7 @@ import time
 
 from consumers import (
     config,
+    consume,
     consumers,
     duplicates,
     figure,
@@ -303,6 +304,21 @@ def test_what_is_wrong_is_told_before_it_starts(cli):
 def test_dead_letters_are_listed_and_sent_again(cli):
     with Kafka({"orders": 1, "orders.dead": 1}) as kafka:
         letters_are_listed_and_sent_again(cli, kafka.url("orders"), lambda *which: kafka.produce("orders", numbers(*which)))
+
+
+def test_a_letter_that_stays_lets_none_be_sent_twice(cli):
+    """D4: it holds the offset; those behind it are sent once, and what was not looked at is told."""
+    with Kafka({"orders": 1, "orders.dead": 1}) as kafka:
+        letters = [(key, data, {**headers, "hapax-dead-reason": "attempts"}) for key, data, headers in numbers(*range(1100))]
+        letters[0][2]["hapax-dead-reason"] = "mismatch"
+        kafka.produce("orders.dead", letters)
+        text = config(row(**{"from": kafka.url("orders")}, exec="true"), more=with_token())
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            done = consume(cli, daemon, "retry", "orders", "--match", "attempts", "-o", "json", code=75)
+            done.says("were not looked at")
+            expect((done.json["retried"], done.json["left"]), (999, 100))
+            until_figure(daemon, 999, "acknowledged_total")
+            expect(figure(daemon, "received_total"), 999)
 
 
 def test_a_look_at_dead_letters_leaves_nothing_behind(cli):

@@ -123,6 +123,18 @@ def test_a_letter_stays_until_its_message_is_stored(cli):
             until(lambda: service.effects == {("/shop", "A-1"): 1}, "it runs")
 
 
+def test_letters_behind_one_that_stays_are_sent(cli):
+    """D4: more than one call handles."""
+    with Stream() as stream:
+        dead = [event(n, **{"hapax-dead-reason": "mismatch" if n == 0 else "attempts"}) for n in range(1100)]
+        stream.fill(dead, f"{stream.name}.dead")
+        text = config(row(**{"from": stream.url()}, exec="true"), more=with_token())
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            done = consume(cli, daemon, "retry", "orders", "--match", "attempts", "-o", "json")
+            expect((done.json["retried"], done.json["left"]), (1099, 0))
+            expect((len(stream.entries()), len(stream.entries(f"{stream.name}.dead"))), (1099, 1))
+
+
 def test_every_key_of_a_letter_may_run_again(cli):
     """D4, E20: also that of the old strategy, and one made of the original topic."""
     old = {"key": "field:data.n", "key_also": "event-id", "key_also_until": "2999-01-31"}

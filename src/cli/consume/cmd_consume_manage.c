@@ -296,7 +296,7 @@ static int64_t number_of(struct call *call, const char *name)
 	return digits[0] == '-' ? -1 : strtoll(digits, NULL, 10);
 }
 
-static int report_retried(struct call *call, int64_t retried, int64_t failed)
+static int report_retried(struct call *call, int64_t retried, int64_t failed, int64_t left)
 {
 	struct hx_invocation *inv = call->inv;
 	struct hx_json_write json;
@@ -305,9 +305,19 @@ static int report_retried(struct call *call, int64_t retried, int64_t failed)
 		hx_out_json(&json, &inv->out);
 		hx_json_write_signed(&json, "retried", retried);
 		hx_json_write_signed(&json, "failed", failed);
+		hx_json_write_signed(&json, "left", left);
 		hx_json_write_end(&json, '}');
 	} else {
 		hx_out_printf(&inv->out, "%" PRId64 " dead letters sent again\n", retried);
+	}
+	if (failed == 0 && left > 0) {
+		hx_report(
+			inv->command->name,
+			"up to %" PRId64 " dead letters were not looked at: older ones that do not "
+			"match are in front of them",
+			left);
+		hx_report_hint("send those by --all, or remove them at the broker");
+		return HX_EXIT_BUSY;
 	}
 	if (failed == 0)
 		return retried > 0 ? HX_EXIT_OK : HX_EXIT_NO;
@@ -319,15 +329,16 @@ static int report_retried(struct call *call, int64_t retried, int64_t failed)
 }
 
 /*
- * A call handles the oldest 1,000. Letters that come back meanwhile are not sent again: no more calls
- * than the letters of the first need.
+ * A call handles the oldest 1,000, among them those that an earlier one has kept. Letters that come
+ * back meanwhile are not sent again: no more calls than the letters of the first need. On Kafka a kept
+ * letter holds the offset, and the next call would send those behind it twice.
  */
 static int run_retry(struct hx_invocation *inv)
 {
 	bool has_choice = hx_options_has(&inv->options, HX_CONSUME_MATCH) ||
 		hx_options_has(&inv->options, HX_CONSUME_ALL);
 	bool has_ids = inv->options.operand_count > 1;
-	int64_t retried = 0, failed = 0, left = 0;
+	int64_t retried = 0, failed = 0, left = 0, kept = 0;
 	struct hx_progress progress;
 	struct call call;
 	int code;
@@ -345,14 +356,16 @@ static int run_retry(struct hx_invocation *inv)
 			break;
 		if (retried == 0)
 			left = number_of(&call, "left") + number_of(&call, "seen");
-		left -= number_of(&call, "seen");
+		left -= number_of(&call, "seen") - kept;
+		kept = number_of(&call, "seen") - number_of(&call, "retried");
 		retried += number_of(&call, "retried");
 		failed = number_of(&call, "failed");
 		hx_progress_show(&progress, "%" PRId64 " dead letters sent again", retried);
-	} while (!has_ids && left > 0 && failed == 0 && number_of(&call, "retried") > 0);
+	} while (!has_ids && left > 0 && failed == 0 && number_of(&call, "retried") > 0 &&
+		 number_of(&call, "listed_again") == 0);
 	hx_progress_done(&progress);
 	if (code == HX_EXIT_OK)
-		code = report_retried(&call, retried, failed);
+		code = report_retried(&call, retried, failed, has_ids || left < 0 ? 0 : left);
 	call_done(&call);
 	return code;
 }
@@ -528,6 +541,7 @@ static const struct command_exit action_exits[] = {
 static const struct command_exit retry_exits[] = {
 	{HX_EXIT_OK, "at least one was sent again"},
 	{HX_EXIT_NO, "there was none to send"},
+	{HX_EXIT_BUSY, "some were not looked at: older ones are in front of them"},
 	{HX_EXIT_STORE, "could not reach the daemon, or some were not sent"},
 	{0, NULL},
 };

@@ -505,8 +505,10 @@ static enum hapax_status parse_source(
 {
 	struct hx_kafka_source *source = hx_alloc_zero(1, sizeof(*source));
 
-	if (source == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
+	if (source == NULL) {
+		(void)hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
+		return HAPAX_ERR_NO_MEMORY;
+	}
 	source->base.ops = &kafka_ops;
 	*ret_source = source;
 	return hx_kafka_place_parse(url, &source->place, err);

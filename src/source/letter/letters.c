@@ -30,6 +30,8 @@ enum {
 	TURN_MS = 50,
 	TOPICS_SIZE_MAX = 64 * 1024,
 	ID_BYTES = 8,
+	/* A queue and a stream say within a second how many they have left. */
+	LEFT_MS = 1500,
 	/* Messages that a broker sent before it was told to stop. */
 	REST_MS = 200,
 };
@@ -309,9 +311,10 @@ static bool is_over(struct walk *walk)
 	walk->sum->left = stats.lag;
 	if (walk->source->ops->position != NULL && stats.lag >= (int64_t)walk->count)
 		walk->sum->left -= (int64_t)walk->count;
-	if (walk->is_enough || walk->is_broken || walk->count == HX_LETTERS_MAX ||
-	    now - walk->began_ms >= WALK_MS_MAX)
+	if (walk->is_enough || walk->is_broken || now - walk->began_ms >= WALK_MS_MAX)
 		return true;
+	if (walk->count == HX_LETTERS_MAX)
+		return walk->source->ops->position != NULL || now - walk->active_ms >= LEFT_MS;
 	if (stats.changes == 0) {
 		walk->active_ms = now;
 		return stats.failures > 0 && now - walk->began_ms >= FAILED_MS;
@@ -387,6 +390,7 @@ static void renew(struct walk *walk)
 static void settle(struct walk *walk)
 {
 	const struct hapax_source_ops *ops = walk->source->ops;
+	bool is_behind = false; /* a letter that stays, and holds the offset */
 	int64_t until_ms;
 
 	await_published(walk);
@@ -395,6 +399,8 @@ static void settle(struct walk *walk)
 		struct held *held = &walk->held[i];
 
 		walk->sum->retried += held->is_published && held->is_retry;
+		walk->sum->listed_again += held->is_published && is_behind;
+		is_behind = is_behind || (ops->position != NULL && !held->is_published);
 		if (held->is_published)
 			ops->ack(walk->source, held->message);
 		else

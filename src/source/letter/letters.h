@@ -60,8 +60,9 @@ typedef enum hx_letter_choice hx_letter_fn(const struct hx_letter *letter, void 
 struct hx_letters_sum {
 	uint64_t seen;
 	uint64_t retried;
-	uint64_t failed;                    /* chosen, but not sent: they stay */
-	int64_t left;                       /* letters that were not looked at; -1: unknown */
+	uint64_t listed_again; /* of those sent, behind one that was not: Kafka lists them again */
+	uint64_t failed;       /* chosen, but not sent: they stay */
+	int64_t left;          /* letters that were not looked at; -1: unknown */
 	char why[HAPAX_ERROR_MESSAGE_SIZE]; /* of the last failure */
 };
 
