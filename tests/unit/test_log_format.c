@@ -26,7 +26,12 @@ enum { SPACE = 1 << 20 };
 static struct hx_log_header some_header(void)
 {
 	struct hx_log_header header = {
-		.compat = 5, .kind = HX_LOG_KIND_WEEK, .id = 0x1234, .salt = 99, .capacity = 65536};
+		.incompat = HX_LOG_INCOMPAT_CAUSE,
+		.compat = 5,
+		.kind = HX_LOG_KIND_WEEK,
+		.id = 0x1234,
+		.salt = 99,
+		.capacity = 65536};
 
 	memset(header.uuid, 'u', sizeof(header.uuid));
 	return header;
@@ -45,6 +50,7 @@ static void header_comes_back(void **state)
 	assert_int_equal(read.capacity, 65536);
 	assert_int_equal(read.kind, HX_LOG_KIND_WEEK);
 	assert_int_equal(read.compat, 5);
+	assert_int_equal(read.incompat, HX_LOG_INCOMPAT_CAUSE);
 	assert_memory_equal(read.uuid, header.uuid, sizeof(header.uuid));
 }
 
@@ -80,6 +86,7 @@ static void newer_format_is_refused(void **state)
 	static const unsigned offsets[] = {
 		HX_LOG_HEADER_MAJOR, HX_LOG_HEADER_INCOMPAT, HX_LOG_HEADER_RO_COMPAT};
 	struct hx_log_header header = some_header(), read;
+	struct hx_log_store_file file = {.incompat = HX_LOG_INCOMPAT_CAUSE}, file_read;
 	unsigned char block[HX_LOG_BLOCK_SIZE];
 	struct hapax_error err;
 
@@ -87,10 +94,17 @@ static void newer_format_is_refused(void **state)
 	for (unsigned i = 0; i < 3; i++) {
 		memset(&err, 0, sizeof(err));
 		hx_log_header_encode(&header, block);
-		block[offsets[i]]++;
+		block[offsets[i]] ^= 2;
 		reseal(block);
 		assert_int_equal(hx_log_header_decode(block, &read, &err), HAPAX_ERR_UNSUPPORTED);
-		assert_non_null(strstr(err.message, "newer"));
+		assert_non_null(strstr(err.message, "use a newer hapax"));
+		memset(&err, 0, sizeof(err));
+		hx_log_store_encode(&file, block);
+		block[offsets[i]] ^= 2;
+		reseal(block);
+		assert_int_equal(
+			hx_log_store_decode(block, &file_read, &err), HAPAX_ERR_UNSUPPORTED);
+		assert_non_null(strstr(err.message, "use a newer hapax"));
 	}
 	/* A minor version and a compatible feature are none of our business. */
 	hx_log_header_encode(&header, block);

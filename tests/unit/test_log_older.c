@@ -23,8 +23,15 @@
 
 #include <cmocka.h>
 
+#include <hapax/fsck.h>
+
 #include "base/bytes.h"
+#include "base/crc32c.h"
 #include "base/hex.h"
+#include "store/log/format/endian.h"
+#include "store/log/format/format.h"
+#include "support/log_case.h"
+#include "support/log_files.h"
 #include "support/store_case.h"
 
 enum file { STORE, SEGMENT };
@@ -220,6 +227,15 @@ static void write_older_store(const char *directory)
 	}
 }
 
+/* The flags of STORE for features that a reader must know. */
+static unsigned store_features(const struct store_case *c)
+{
+	struct hapax_bytes bytes;
+
+	assert_int_equal(close(log_files_read(c, files[STORE].name, &bytes)), 0);
+	return hx_get32((const unsigned char *)bytes.data + HX_LOG_HEADER_INCOMPAT);
+}
+
 /* A10, I16: its records are there, without an event; and new ones have theirs beside them. */
 static void store_without_events_opens(void **state)
 {
@@ -231,7 +247,10 @@ static void store_without_events_opens(void **state)
 	(void)state;
 	store_case_init(&c, "file:");
 	write_older_store(c.url + strlen("file:"));
+	assert_int_equal(store_features(&c), 0);
 	store_case_open(&c);
+	/* The log goes on in its own segment, but that version must no longer read it. */
+	assert_int_equal(store_features(&c), HX_LOG_INCOMPAT_CAUSE);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(case_stats(&c).keys, 5 + (uint64_t)i);
 		assert_int_equal(case_state(&c, "done"), HAPAX_STATE_DONE);
@@ -263,10 +282,41 @@ static void store_without_events_opens(void **state)
 	store_case_done(&c);
 }
 
+/* I16: a version that does not know a feature says so, and repairs nothing. */
+static void newer_store_is_left_alone(void **state)
+{
+	struct hapax_fsck fsck = HAPAX_FSCK_INIT;
+	struct hapax_error err = {0};
+	struct hapax_store *store = NULL;
+	struct hapax_bytes bytes;
+	unsigned char block[HX_LOG_BLOCK_SIZE];
+	struct store_case c;
+	int file;
+
+	(void)state;
+	store_case_init(&c, "file:");
+	store_case_open(&c);
+	log_case_close(&c);
+	assert_int_equal(store_features(&c), HX_LOG_INCOMPAT_CAUSE);
+	file = log_files_read(&c, files[STORE].name, &bytes);
+	memcpy(block, bytes.data, sizeof(block));
+	block[HX_LOG_HEADER_INCOMPAT] |= 0x80;
+	hx_put32(block + HX_LOG_HEADER_CRC, hx_crc32c(0, block, HX_LOG_HEADER_CRC));
+	assert_int_equal(pwrite(file, block, sizeof(block), 0), sizeof(block));
+	assert_int_equal(close(file), 0);
+	assert_int_equal(hapax_store_open(c.url, NULL, &store, &err), HAPAX_ERR_UNSUPPORTED);
+	assert_non_null(strstr(err.message, "(0x81); use a newer hapax"));
+	fsck.flags = HAPAX_FSCK_REPAIR_ACCEPT_LOSS;
+	assert_int_equal(hapax_fsck(c.url + strlen("file:"), &fsck, &err), HAPAX_ERR_UNSUPPORTED);
+	assert_string_equal(fsck.damaged_path, "");
+	store_case_done(&c);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(store_without_events_opens),
+		cmocka_unit_test(newer_store_is_left_alone),
 	};
 
 	return cmocka_run_group_tests_name("log_older", tests, NULL, NULL);

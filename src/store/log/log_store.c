@@ -233,6 +233,7 @@ static enum hapax_status create(struct hx_log *log, struct hapax_error *err)
 	struct hx_log_store_file *file = &log->directory.store;
 
 	memset(file, 0, sizeof(*file));
+	file->incompat = HX_LOG_INCOMPAT_CAUSE;
 	hx_random_bytes(file->uuid, sizeof(file->uuid));
 	file->created_ms = clock->wall_ms(clock->context);
 	/*
@@ -324,6 +325,16 @@ static enum hapax_status build(struct hx_log *log, struct hapax_error *err)
 	return hx_log_writer_init(&log->writer, &setup, err);
 }
 
+/* Mark the store of an earlier version: that version would take what is written now for damage. */
+static enum hapax_status upgrade(struct hx_log *log, struct hapax_error *err)
+{
+	assert(log->directory.lock_file >= 0);
+	if (log->directory.store.incompat & HX_LOG_INCOMPAT_CAUSE)
+		return HAPAX_OK;
+	log->directory.store.incompat |= HX_LOG_INCOMPAT_CAUSE;
+	return hx_log_directory_write(&log->directory, err);
+}
+
 static enum hapax_status recover(struct hx_log *log, struct hapax_error *err)
 {
 	struct hx_log_recovery recovery = {
@@ -345,6 +356,8 @@ static enum hapax_status recover(struct hx_log *log, struct hapax_error *err)
 	assert(walk.log_last_id != 0 || walk.log_bytes == 0);
 	log->was_closed = walk.was_closed || walk.log_last_id == 0;
 	status = hx_log_directory_clean(&log->directory, err);
+	if (status == HAPAX_OK)
+		status = upgrade(log, err);
 	if (status == HAPAX_OK)
 		status = hx_log_writer_resume(&log->writer, &walk, &log->mark, err);
 	if (status == HAPAX_OK)

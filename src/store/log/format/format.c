@@ -18,8 +18,7 @@ static const unsigned char store_magic[8] = {'H', 'A', 'P', 'A', 'X', 'S', 'T', 
 /* "HXFR" */
 #define FRAME_MAGIC UINT32_C(0x52465848)
 
-/* This version knows none. */
-enum { KNOWN_INCOMPAT = 0 };
+enum { KNOWN_INCOMPAT = HX_LOG_INCOMPAT_CAUSE };
 
 const char *hx_log_kind_name(enum hx_log_kind kind)
 {

@@ -151,8 +151,13 @@ enum hx_log_frame_flag {
 	HX_LOG_FRAME_LOOSE = 1 << 2, /* written without waiting for the one before it */
 };
 
+/* Flags of a segment's header and of STORE: a reader that does not know one must not open it. */
+enum hx_log_incompat {
+	HX_LOG_INCOMPAT_CAUSE = 1 << 0, /* a PUT may have an event */
+};
+
 struct hx_log_header {
-	uint32_t incompat;
+	uint32_t incompat; /* enum hx_log_incompat */
 	uint32_t ro_compat;
 	uint32_t compat;
 	uint16_t minor;

@@ -248,6 +248,9 @@ enum hapax_status hx_log_segment_make(
 
 	/* A segment without a lock could be another process's. */
 	assert(directory->lock_file >= 0);
+	/* The log of an earlier version may go on in its own segment, so STORE has this flag first. */
+	assert(directory->store.incompat & HX_LOG_INCOMPAT_CAUSE);
+	header.incompat = HX_LOG_INCOMPAT_CAUSE;
 	memcpy(header.uuid, directory->store.uuid, HX_LOG_UUID_SIZE);
 	file = make(directory, &own, &header);
 	if (file < 0)
