@@ -15,7 +15,7 @@
 
 enum {
 	LIMIT_DEFAULT = 100,
-	LIST_SIZE_MAX = 48 * 1024 * 1024,
+	LIST_SIZE_MAX = 8 * 1024 * 1024,
 	/* Of one payload in a list. */
 	DATA_SIZE_MAX = 64 * 1024,
 	TEXT_SIZE_MAX = 64 * 1024,
@@ -49,6 +49,7 @@ struct task {
 	uint64_t limit;
 	struct hapax_buf list; /* members of an array */
 	struct hx_json_write json;
+	bool has_more; /* the list ended at the limit, or at its size */
 	struct hx_letters_sum sum;
 	enum hapax_status status; /* of a retry: a failure is audited, too */
 };
@@ -133,16 +134,11 @@ static void write_member(struct hx_json_write *json, const char *name, struct ha
 		hx_json_write_any(json, name, value);
 }
 
-/* Threads: the worker's. */
-static enum hx_letter_choice list_letter(const struct hx_letter *letter, void *context)
+static void write_letter(struct hx_json_write *json, const struct hx_letter *letter)
 {
-	struct task *task = context;
 	const struct hapax_message *message = letter->message;
-	struct hx_json_write *json = &task->json;
 	bool is_large = message->data.size > DATA_SIZE_MAX;
 
-	if (!is_chosen(task, letter))
-		return HX_LETTER_KEEP;
 	hx_json_write_begin(json, NULL, '{');
 	hx_json_write_text(json, "id", letter->id);
 	write_member(json, "reason", letter->reason);
@@ -156,8 +152,28 @@ static enum hx_letter_choice list_letter(const struct hx_letter *letter, void *c
 	if (!is_large)
 		hx_json_write_any(json, "data", message->data);
 	hx_json_write_end(json, '}');
-	task->limit--;
-	return task->limit == 0 || json->status != HAPAX_OK ? HX_LETTER_STOP : HX_LETTER_KEEP;
+}
+
+/* Threads: the worker's. */
+static enum hx_letter_choice list_letter(const struct hx_letter *letter, void *context)
+{
+	struct task *task = context;
+	const struct hx_json_write before = task->json;
+	size_t size = task->list.size;
+
+	if (!is_chosen(task, letter))
+		return HX_LETTER_KEEP;
+	write_letter(&task->json, letter);
+	/* One that does not fit, with the end of the list, is left to the next one. */
+	if (task->json.status != HAPAX_OK || task->list.size == LIST_SIZE_MAX) {
+		task->json = before;
+		task->list.size = size;
+		task->limit = 0;
+	} else {
+		task->limit--;
+	}
+	task->has_more = task->limit == 0;
+	return task->has_more ? HX_LETTER_STOP : HX_LETTER_KEEP;
 }
 
 /* Threads: the worker's. */
@@ -190,6 +206,7 @@ static void on_listed(struct hx_api_request *request)
 
 	hx_api_json(request, &json);
 	hx_json_write_raw(&json, "letters", hapax_buf_bytes(&task->list));
+	hx_json_write_boolean(&json, "more", task->has_more);
 	hx_json_write_unsigned(&json, "seen", task->sum.seen);
 	write_left(&json, task);
 	hx_api_reply_json(request, &json);

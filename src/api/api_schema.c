@@ -143,15 +143,16 @@ const char hx_api_schemas[] = "{"
 	OBJECT("ConsumerChange", "\"outcome\",\"name\",\"state\"",
 	       "\"outcome\":{\"const\":\"applied\"}," TEXT("name") ","
 	       "\"state\":{\"enum\":[\"paused\",\"resumed\"]}") ","
-	OBJECT("DeadLetter", "\"id\",\"reason\",\"error\",\"place\",\"attempts\",\"key\",\"size\"",
-	       TEXT("id") "," NO_TEXT("reason") "," NO_TEXT("error") "," NO_TEXT("place") ","
-	       NO_TEXT("attempts") "," NO_TEXT("key") ",\"key_base64\":{\"type\":\"string\"},"
-	       TIME("time") "," COUNT("size") "," ANY("data")) ","
-	OBJECT("DeadLetters", "\"letters\",\"seen\",\"left\"",
-	       LIST("letters", "DeadLetter") "," COUNT("seen") ","
+	OBJECT("DeadLetter", "\"id\",\"size\"",
+	       TEXT("id") "," NO_ANY("reason") "," NO_ANY("error") "," NO_ANY("place") ","
+	       NO_ANY("attempts") "," NO_ANY("key") "," TIME("time") "," COUNT("size") "," ANY("data")) ","
+	OBJECT("DeadLetters", "\"letters\",\"more\",\"seen\",\"left\"",
+	       LIST("letters", "DeadLetter") ",\"more\":{\"type\":\"boolean\",\"description\":"
+	       "\"the list ended at the limit or at 8 MiB; there may be more\"}," COUNT("seen") ","
 	       "\"left\":{\"type\":[\"integer\",\"null\"],\"minimum\":0}") ","
 	OBJECT("Retried", "\"retried\",\"listed_again\",\"failed\",\"seen\",\"left\"",
-	       COUNT("retried") "," COUNT("listed_again") "," COUNT("failed") "," TEXT("why") "," COUNT("seen") ","
+	       COUNT("retried") "," COUNT("listed_again") "," COUNT("failed") "," ANY("why") ","
+	       COUNT("seen") ","
 	       "\"left\":{\"type\":[\"integer\",\"null\"],\"minimum\":0}") ","
 	OBJECT("Rebuilt", "\"name\",\"forgotten\"", TEXT("name") "," COUNT("forgotten")) ","
 	"\"Config\":{\"type\":\"object\"},"

@@ -218,3 +218,20 @@ def test_a_pause_that_is_not_stored_is_refused(cli):
                 consume(cli, daemon, action, "orders", code=69).says("claimed or parked")
                 entry = get(daemon.admin, "/api/v1/audit", **BEARER).json["entries"][0]
                 expect((entry["action"], entry["outcome"]), (f"consumer.{action}", "busy"))
+
+
+def test_a_list_of_large_letters_ends_early(cli):
+    """D4: at 8 MiB, and it says so; headers that are not text are base64."""
+    with Stream() as stream:
+        text = config(row(**{"from": stream.url()}, exec="true", enabled=False), more=with_token())
+        large = {**event(1), "hapax-dead-reason": b"\xff", "data": '"' * 60000}
+        stream.do("XGROUP", "CREATE", stream.name, "g", "0", "MKSTREAM")
+        stream.fill([large] * 80, f"{stream.name}.dead")
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            found = consume(cli, daemon, "dead-letters", "orders", "--limit", "1000", "-o", "json").json
+            expect((found["more"], len(found["letters"])), (True, 8 * 1024 * 1024 // 120300))
+            expect(found["letters"][0]["reason_base64"], "/w==")
+            expect_in("10 dead letters; there may be more", consume(cli, daemon, "dead-letters", "orders", "-n", "10").out)
+            stream.do("XTRIM", f"{stream.name}.dead", "MAXLEN", "3")
+            found = consume(cli, daemon, "dead-letters", "orders", "-o", "json").json
+            expect((found["more"], len(found["letters"])), (False, 3))

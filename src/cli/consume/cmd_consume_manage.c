@@ -227,7 +227,11 @@ static void print_letters(struct call *call)
 		print_letter(call, &tree->nodes[at]);
 		count++;
 	}
-	hx_out_printf(&call->inv->out, "%" PRIu64 " dead letters\n", count);
+	hx_out_printf(
+		&call->inv->out, "%" PRIu64 " dead letters%s\n", count,
+		hx_bytes_equal(value_of(call, &tree->nodes[0], "more"), HX_BYTES_LIT("true"))
+			? "; there may be more"
+			: "");
 }
 
 static int run_letters(struct hx_invocation *inv)
