@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/limits.h"
+#include "cli/frame/interrupt.h"
 #include "cli/frame/report.h"
 #include "cli/import/import.h"
 #include "cli/import/name_pattern.h"
@@ -27,6 +28,7 @@ enum {
 	REPLY_SIZE_MAX = HX_RESULT_SIZE_LIMIT + 64 * 1024,
 	OUTPUT_SIZE_MAX = 8 * 1024 * 1024,
 	TIMEOUT_MS = 30 * 1000,
+	SIGNAL_NS = HX_NS_PER_S / 2, /* a signal is seen by then */
 	/* What PTTL says of a key. */
 	TTL_NONE = -1,
 	TTL_NO_KEY = -2,
@@ -109,8 +111,11 @@ static int connect_server(struct reader *reader)
 		connection, &reader->place.endpoints[0],
 		hx_reactor_now_ns(&reader->reactor) + TIMEOUT_MS * HX_NS_PER_MS);
 	while (connection->state != HX_REDIS_CONNECTION_CLOSED &&
-	       connection->state != HX_REDIS_CONNECTION_READY)
-		hx_reactor_turn(&reader->reactor, -1);
+	       connection->state != HX_REDIS_CONNECTION_READY) {
+		if (hx_interrupt_signal() != 0)
+			return HX_EXIT_SIGNAL + hx_interrupt_signal();
+		hx_reactor_turn(&reader->reactor, SIGNAL_NS);
+	}
 	return connection->state == HX_REDIS_CONNECTION_READY ? HX_EXIT_OK : lost(reader);
 }
 
@@ -128,7 +133,9 @@ static int exchange(struct reader *reader, size_t count)
 		return hx_report_no_memory(reader->import->inv->command->name);
 	while (reader->answered < count && reader->code == HX_EXIT_OK &&
 	       connection->state != HX_REDIS_CONNECTION_CLOSED) {
-		hx_reactor_turn(&reader->reactor, HX_NS_PER_S);
+		if (hx_interrupt_signal() != 0)
+			return HX_EXIT_SIGNAL + hx_interrupt_signal();
+		hx_reactor_turn(&reader->reactor, SIGNAL_NS);
 		if (reader->answered > answered) {
 			answered = reader->answered;
 			deadline_ns = hx_clock_mono_ns() + TIMEOUT_MS * HX_NS_PER_MS;
