@@ -9,10 +9,11 @@ import json
 import os
 import shutil
 import signal
+import socket
 import struct
 import subprocess
 
-from harness import Skip, catches, expect, expect_in, expect_match, on_screen, proof, scaled, until
+from harness import Skip, catches, expect, expect_in, expect_match, is_sanitized, on_screen, proof, scaled, until
 
 POSTGRES = os.environ.get("HAPAX_TEST_POSTGRES")
 NOW = datetime.datetime.now(datetime.timezone.utc).replace(microsecond=0)
@@ -410,6 +411,32 @@ def test_the_table_of_idempotency_keys(cli):
         near(record(cli, "c"), 3600)
 
 
+def test_large_rows_are_not_held_together(cli):
+    """512 MiB of results, of which the import holds a few rows."""
+    with database(cli, "") as (url, _):
+        query = "SELECT i AS key, repeat('x', 8 << 20) AS result FROM generate_series(1, 64) AS i"
+        process = cli.start("store", "import", "--from", url, "--query", query, "--ttl", "1h", "-o", "json")
+        answer = json.loads(process.stdout.read())
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        process.communicate()
+        expect((process.returncode, answer["results"]), (0, 64))
+        # A sanitizer keeps what was freed.
+        assert is_sanitized() or usage.ru_maxrss < 400 * 1024, usage.ru_maxrss
+
+
+def test_a_signal_stops_a_long_query(cli):
+    """The query does not go on in the server either."""
+    active = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'hapax import' AND state = 'active'"
+    with database(cli, "") as (url, run):
+        process = cli.start("store", "import", "--from", url, "--query", "SELECT 1 AS key, pg_sleep(600)", "--ttl", "1h")
+        until(lambda: run(active) == "1\n", "the query runs")
+        process.terminate()
+        process.communicate(timeout=60)
+        expect(process.returncode, 143)
+        until(lambda: run(active) == "0\n", "the query has ended")
+
+
 def test_a_query_with_too_many_columns(cli):
     """A name that --column gives is not looked for among columns that were not read."""
     with database(cli, "") as (url, _):
@@ -526,6 +553,24 @@ def test_into_redis(cli):
         expect((answer["state"], answer["result"]["body"]), ("done", "one"))
         near(answer, 600)
         expect(counts(imported(cli, *source)), found(rows=1, existing=1))
+
+
+def test_a_signal_stops_a_silent_redis(cli):
+    """While it connects, and while it waits for an answer."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        path = str(cli.folder / "silent.sock")
+        listener.bind(path)
+        listener.listen()
+        for is_greeted in (False, True):
+            process = cli.start("store", "import", "--from", f"redis+unix:{path}", "--name", "{key}")
+            with listener.accept()[0] as peer:
+                expect_in(b"PING", peer.recv(4096))
+                if is_greeted:
+                    peer.sendall(b"+PONG\r\n")
+                    expect_in(b"SCAN", peer.recv(4096))
+                process.terminate()
+                process.communicate(timeout=20)
+            expect(process.returncode, 143)
 
 
 def test_a_redis_that_is_not_there(cli):

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/stream.h"
+#include "cli/frame/interrupt.h"
 #include "cli/frame/report.h"
 #include "cli/import/import.h"
 
@@ -15,7 +17,10 @@
 
 #include <libpq-fe.h>
 
-enum { BYTEA_OID = 17 }; /* pg_type.h is the server's */
+enum {
+	BYTEA_OID = 17,  /* pg_type.h is the server's */
+	SIGNAL_MS = 500, /* a signal is seen by then */
+};
 
 /* One snapshot for count and rows; times in a form that is read the same everywhere. */
 static const char begin_sql[] =
@@ -42,9 +47,41 @@ static int fail(struct hx_import *import, PGconn *conn, const char *what, int co
 	return code;
 }
 
-/* The columns or fields of a row; bytea as its bytes. */
-static int take_row(struct hx_import *import, const PGresult *result, int row)
+/* The query does not go on in the server. */
+static int cancel(PGconn *conn)
 {
+	char why[256];
+	PGcancel *request = PQgetCancel(conn);
+
+	(void)PQcancel(request, why, sizeof(why));
+	PQfreeCancel(request);
+	return HX_EXIT_SIGNAL + hx_interrupt_signal();
+}
+
+/*
+ * Wait for the next result of what was sent; a signal ends it. Owned: *ret_result, by the caller;
+ * NULL: there are no more.
+ */
+static int next_result(PGconn *conn, PGresult **ret_result)
+{
+	*ret_result = NULL;
+	while (PQisBusy(conn)) {
+		struct pollfd wait = {.fd = PQsocket(conn), .events = POLLIN};
+
+		if (hx_interrupt_signal() != 0)
+			return cancel(conn);
+		if (hx_stream_wait(&wait, 1, hx_stream_after_ms(SIGNAL_MS)) > 0 &&
+		    PQconsumeInput(conn) == 0)
+			break;
+	}
+	*ret_result = PQgetResult(conn);
+	return HX_EXIT_OK;
+}
+
+/* The columns or fields of a row; bytea as its bytes. */
+static int take_row(struct hx_import *import, const PGresult *result)
+{
+	const int row = 0;
 	struct hapax_bytes fields[HX_IMPORT_SOURCE_COLUMNS_MAX];
 	unsigned char *owned[HX_IMPORT_SOURCE_COLUMNS_MAX] = {NULL};
 	int count = PQnfields(result);
@@ -88,8 +125,9 @@ static int run_query(
 	const char *query = hx_options_text(&import->inv->options, HX_IMPORT_QUERY);
 	size_t size = strlen(query);
 	struct hapax_buf sql;
-	PGresult *result;
+	PGresult *result, *end;
 	bool is_good;
+	int code;
 
 	while (size > 0 && strchr("; \t\r\n", query[size - 1]) != NULL)
 		size--;
@@ -100,40 +138,63 @@ static int run_query(
 		return hx_report_usage(import->inv->command->name, "--query is too long");
 	}
 	/* One statement only: a second one in the query is refused. */
-	result = PQexecParams(conn, (const char *)sql.data, 0, NULL, NULL, NULL, NULL, 0);
+	(void)PQsendQueryParams(conn, (const char *)sql.data, 0, NULL, NULL, NULL, NULL, 0);
+	hx_buf_done(&sql);
+	code = next_result(conn, &result);
+	if (code != HX_EXIT_OK)
+		return code;
 	is_good = PQresultStatus(result) == PGRES_COMMAND_OK ||
 		PQresultStatus(result) == PGRES_TUPLES_OK;
-	hx_buf_done(&sql);
+	if (is_good)
+		code = next_result(conn, &end); /* none */
 	if (ret_result != NULL && is_good)
 		*ret_result = result;
 	else
 		PQclear(result);
-	return is_good ? HX_EXIT_OK : fail(import, conn, "--query failed", HX_EXIT_USAGE);
+	return is_good ? code : fail(import, conn, "--query failed", HX_EXIT_USAGE);
+}
+
+/* The rows of one FETCH, of which one is in memory at a time: it may be large. */
+static int read_some(
+	struct hx_import *import, PGconn *conn, double total, uint64_t *number, bool *ret_is_at_end)
+{
+	PGresult *result;
+	int code;
+
+	*ret_is_at_end = true;
+	if (PQsendQuery(conn, fetch_sql) == 0 || PQsetSingleRowMode(conn) == 0)
+		return fail(import, conn, "could not read rows", HX_EXIT_STORE);
+	code = next_result(conn, &result);
+	while (code == HX_EXIT_OK && result != NULL) {
+		bool is_row = PQresultStatus(result) == PGRES_SINGLE_TUPLE;
+
+		if (!is_row && PQresultStatus(result) != PGRES_TUPLES_OK)
+			code = fail(import, conn, "could not read rows", HX_EXIT_STORE);
+		else if (import->source_columns == 0)
+			code = name_columns(import, result);
+		if (code == HX_EXIT_OK && is_row) {
+			(void)snprintf(
+				import->place, sizeof(import->place), "row %" PRIu64, ++*number);
+			import->share = total > 0 ? (double)*number / total : 0;
+			code = take_row(import, result);
+			*ret_is_at_end = false;
+		}
+		PQclear(result);
+		if (code == HX_EXIT_OK)
+			code = next_result(conn, &result);
+	}
+	return code;
 }
 
 static int read_rows(struct hx_import *import, PGconn *conn, double total)
 {
 	uint64_t number = 0;
+	bool is_at_end = false;
 	int code = HX_EXIT_OK;
 
-	for (;;) {
-		PGresult *result = PQexec(conn, fetch_sql);
-		int count = PQntuples(result);
-
-		if (PQresultStatus(result) != PGRES_TUPLES_OK)
-			code = fail(import, conn, "could not read rows", HX_EXIT_STORE);
-		else if (import->source_columns == 0)
-			code = name_columns(import, result);
-		for (int i = 0; code == HX_EXIT_OK && i < count; i++) {
-			(void)snprintf(
-				import->place, sizeof(import->place), "row %" PRIu64, ++number);
-			import->share = total > 0 ? (double)number / total : 0;
-			code = take_row(import, result, i);
-		}
-		PQclear(result);
-		if (code != HX_EXIT_OK || count == 0)
-			return code;
-	}
+	while (code == HX_EXIT_OK && !is_at_end)
+		code = read_some(import, conn, total, &number, &is_at_end);
+	return code;
 }
 
 static int read_query(struct hx_import *import, PGconn *conn)
