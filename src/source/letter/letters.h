@@ -6,7 +6,7 @@
  *
  *	RabbitMQ   from the queue; what is given back is at its old position. A quorum queue counts
  *	           that, up to its limit: the next time, the letter is published to its end instead
- *	Redis      from the stream, by the consumer's group there; sent again: deleted
+ *	Redis      from the stream, by the group GROUP.letters; sent again: deleted
  *	Kafka      from the topic, by the group GROUP.letters; its offset moves over letters that
  *	           were sent again, from the oldest on. A topic keeps what it has.
  *

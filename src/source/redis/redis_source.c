@@ -266,13 +266,17 @@ static enum hapax_status turn_to_letters(
 	enum hapax_status status =
 		hx_buf_append(ret_topics, place->stream, strlen(place->stream) + 1);
 	char stream[HX_STREAM_NAME_SIZE];
+	size_t group_size = strlen(place->group);
 
 	if (status == HAPAX_OK &&
-	    !hx_source_letters_target(target, place->stream, stream, sizeof(stream)))
+	    (!hx_source_letters_target(target, place->stream, stream, sizeof(stream)) ||
+	     group_size + sizeof(".letters") > sizeof(place->group)))
 		status = HAPAX_ERR_INVALID;
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "the name of the dead letters is too long");
 	memcpy(place->stream, stream, sizeof(stream));
+	/* Another consumer may read that stream by the group's own name. */
+	memcpy(place->group + group_size, ".letters", sizeof(".letters"));
 	(void)snprintf(place->instance, sizeof(place->instance), "letters");
 	place->starts_latest = false;
 	place->prefetch = count_max;
