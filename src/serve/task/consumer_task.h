@@ -31,7 +31,8 @@ struct hx_consumer_task {
 	struct hx_config *config;                  /* owner of settings; kept */
 	const struct hx_config_consumer *settings; /* in use, or for the next start */
 	struct hx_consumer_task *next;
-	bool is_unread; /* the store has not said whether it is paused */
+	bool is_unread;   /* the store has not said whether it is paused */
+	bool is_outdated; /* a change is newer than the question that the store has */
 
 	struct hx_lock lock;
 	/* Locks: lock. */

@@ -489,8 +489,10 @@ bool hx_consumers_pause(
 {
 	struct hx_consumer_task *task = task_of(consumers, name);
 
-	if (task != NULL && pause != NULL)
+	if (task != NULL && pause != NULL) {
+		task->is_outdated = consumers->pauses.is_asking;
 		take_pause(task, pause);
+	}
 	return task != NULL;
 }
 
@@ -505,7 +507,7 @@ static void on_pause_told(
 	struct hx_consumer_task *task = task_of(consumers, name);
 	struct hx_pause none = {.is_known = true};
 
-	if (task == NULL)
+	if (task == NULL || task->is_outdated)
 		return;
 	if (pause->is_known)
 		take_pause(task, pause);
@@ -537,8 +539,10 @@ static void ask_pauses(struct hx_consumers *consumers)
 		count++;
 	if (consumers->is_draining || !hx_pauses_begin(pauses, count))
 		return;
-	for (const struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next)
+	for (struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next) {
+		at->is_outdated = false;
 		hx_pauses_add(pauses, at->name);
+	}
 	atomic_fetch_add(&consumers->open, 1);
 	hx_pauses_ask(pauses);
 }
