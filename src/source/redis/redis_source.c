@@ -236,8 +236,10 @@ static enum hapax_status parse_source(
 {
 	struct hx_redis_source *source = hx_alloc_zero(1, sizeof(*source));
 
-	if (source == NULL)
-		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
+	if (source == NULL) {
+		(void)hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
+		return HAPAX_ERR_NO_MEMORY;
+	}
 	source->io_thread.base.ops = &redis_ops;
 	*ret_source = source;
 	return hx_stream_place_parse(url, &source->place, err);
