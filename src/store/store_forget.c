@@ -17,6 +17,7 @@ struct page {
 	struct hapax_buf keys;
 	size_t sizes[PAGE_MAX];
 	size_t count;
+	enum hapax_status status;
 	struct hapax_op ops[PAGE_MAX];
 };
 
@@ -24,8 +25,10 @@ static int take_key(const struct hapax_record *record, void *context)
 {
 	struct page *page = context;
 
-	if (page->count == PAGE_MAX ||
-	    hx_buf_append(&page->keys, record->key.data, record->key.size) != HAPAX_OK)
+	if (page->count == PAGE_MAX)
+		return 1;
+	page->status = hx_buf_append(&page->keys, record->key.data, record->key.size);
+	if (page->status != HAPAX_OK)
 		return 1;
 	page->sizes[page->count++] = record->key.size;
 	return 0;
@@ -70,13 +73,16 @@ enum hapax_status hapax_store_forget_scope(
 	if (page == NULL)
 		return hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 	hx_buf_init(&page->keys, KEYS_SIZE_MAX);
-	scan.tenant = tenant;
-	scan.group = group;
+	/* Empty is "default" for forget, but all of them for a scan. */
+	scan.tenant = tenant.size == 0 ? HX_BYTES_LIT("default") : tenant;
+	scan.group = group.size == 0 ? HX_BYTES_LIT("default") : group;
 	scan.count_max = PAGE_MAX;
 	while (status == HAPAX_OK && !cursor.done) {
 		hx_buf_clear(&page->keys);
 		page->count = 0;
 		status = hapax_store_scan(store, &scan, &cursor, take_key, page, err);
+		if (status == HAPAX_OK && page->status != HAPAX_OK)
+			status = hx_error_set(err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory");
 		if (status == HAPAX_OK)
 			status = forget_page(store, page, &scan, ret_forgotten, err);
 		if (status == HAPAX_OK && told != NULL)
