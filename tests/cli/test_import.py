@@ -147,7 +147,7 @@ def test_a_later_expiry_is_a_conflict(cli):
         expect(answer["conflict_rows"], [{"key": "two", "reason": "it expires earlier in the store than in the source"}])
         expect(counts(imported(cli, "--from", forever, *option, code=1)), found(rows=1, conflicts=1))
         expect(counts(imported(cli, "--from", shorter, *option)), found(rows=1, existing=1))
-        # Without an end of its own a row is no news: --ttl counts from now.
+        # Without an end of its own a row changes nothing: --ttl counts from now.
         expect(counts(imported(cli, "--from", table(cli, "key", ["two"]), "--ttl", "9h", *option)), found(rows=1, existing=1))
     near(record(cli, "two"), 3600)
     far = ("--from", table(cli, "key expires_at", ["far", "9000-01-01T00:00:00Z"]), "--write")
