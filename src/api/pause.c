@@ -43,7 +43,9 @@ static void read_value(struct hapax_bytes value, struct hx_pause *pause)
 bool hx_pause_read(const struct hapax_op *op, struct hx_pause *ret_pause)
 {
 	*ret_pause = (struct hx_pause){.is_known = op->status == HAPAX_OK};
-	if (op->status != HAPAX_OK || op->outcome != HAPAX_OUTCOME_FOUND)
+	/* Only a value that was set pauses: no claim or event does, wherever its scope leads. */
+	if (op->status != HAPAX_OK || op->outcome != HAPAX_OUTCOME_FOUND ||
+	    op->record->state != HAPAX_STATE_DONE || op->record->origin != HAPAX_ORIGIN_SET)
 		return ret_pause->is_known;
 	ret_pause->is_paused = true;
 	ret_pause->at_ms = op->record->changed_ms;

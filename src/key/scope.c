@@ -15,7 +15,10 @@
 #include "key/key.h"
 #include "key/part.h"
 
-/* A scope is written TENANT/GROUP, so neither may contain a slash. */
+/*
+ * A scope is written TENANT/GROUP, so neither may contain a slash. The tenant hapax has records of
+ * the daemon's own: an event must not reach them.
+ */
 static enum hapax_status check_name(
 	const char *what, struct hapax_bytes name, struct hapax_error *err)
 {
@@ -27,6 +30,8 @@ static enum hapax_status check_name(
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0, "invalid %s '%.*s': a slash is not allowed",
 			what, (int)name.size, (const char *)name.data);
+	if (strcmp(what, "tenant") == 0 && hx_bytes_equal(name, HX_BYTES_LIT("hapax")))
+		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the tenant 'hapax' is reserved");
 	return HAPAX_OK;
 }
 

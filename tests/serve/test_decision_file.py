@@ -127,10 +127,15 @@ def test_erasure_keeps_what_it_cannot_read(cli):
     path.write_text('{"tenant":"acme"}\n{"tenant":"a\\u0063me"}\n{"x":{"tenant":"acme"}}\n{"cut":true}\n{"tenant":"ac')
     link = cli.folder / "link"
     link.symlink_to(path)
+    # What another user has put in the way of the new file is not written to.
+    other, trap = cli.folder / "other", cli.folder / "d.log.erasing"
+    other.write_text("mine")
+    trap.symlink_to(other)
     result = cli.run("decisions", "erase", "--tenant", "acme", str(link), code=65)
     expect_in("2 lines that could not be read", result.err)
     expect(path.read_text(), '{"x":{"tenant":"acme"}}\n{"cut":true}\n{"tenant":"ac\n')
-    assert link.is_symlink()
+    assert link.is_symlink() and not trap.is_symlink()
+    expect(other.read_text(), "mine")
     expect_in("--tenant is missing", cli.run("decisions", "erase", str(path), code=64).err)
     cli.run("decisions", "erase", "--tenant", "a", str(cli.folder / "absent"), code=66)
 

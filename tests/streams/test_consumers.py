@@ -223,6 +223,20 @@ def test_a_pause_that_is_not_stored_is_refused(cli):
                 expect((entry["action"], entry["outcome"]), (f"consumer.{action}", "busy"))
 
 
+def test_no_claim_pauses_a_consumer(cli):
+    """D7: only what the API has set does. An event cannot name the tenant of the daemon's own records."""
+    store = f"sqlite:{cli.folder}/own.db"
+    cli.run("claim", "orders", "--scope", "hapax/consumers", "--store", store, "--lease", "10m")
+    with Stream() as stream:
+        text = config(row(**{"from": stream.url()}, exec="true"), more=with_token())
+        with serve(cli, None, "--gateway", "off", config=text, store=store) as daemon:
+            listed = consume(cli, daemon, "list", "-o", "json").json["consumers"]
+            expect([(found["name"], found["state"]) for found in listed], [("orders", "running")])
+    bad = cli.folder / "reserved.yaml"
+    bad.write_text(config(row(**{"from": "redis://localhost/s?group=g"}, exec="true", tenant="hapax")))
+    expect_in("the tenant 'hapax' is reserved", cli.run("config", "check", str(bad), code=78).err)
+
+
 def test_a_list_of_large_letters_ends_early(cli):
     """D4: at 8 MiB, and it says so; headers that are not text are base64."""
     with Stream() as stream:

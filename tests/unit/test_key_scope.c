@@ -100,10 +100,10 @@ static void a_missing_tenant_is_an_error(void **state)
 
 static void names_are_judged(void **state)
 {
-	static const char *const bad[] = {"", "a/b", "a\\nb", "\\u0085"};
+	static const char *const bad[] = {"", "a/b", "a\\nb", "\\u0085", "hapax"};
 	static const char *const reasons[] = {
 		"tenant is empty", "invalid tenant 'a/b': a slash is not allowed", "(U+000A)",
-		"(U+0085)"};
+		"(U+0085)", "the tenant 'hapax' is reserved"};
 	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
 	char json[512];
 	struct hapax_error err;

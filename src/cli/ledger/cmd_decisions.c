@@ -205,9 +205,10 @@ static int open_files(struct erasing *work)
 	if (work->is_dry)
 		return HX_EXIT_OK;
 	(void)snprintf(work->new_path, sizeof(work->new_path), "%s.erasing", work->path);
-	/* One that is there is from an erasure that was cut off. */
+	/* One that is there is from an erasure that was cut off, or a trap: it is not followed. */
+	(void)io->ops->unlink(io->context, work->new_path);
 	work->new_file = io->ops->open(
-		io->context, work->new_path, HX_IO_WRITE | HX_IO_CREATE | HX_IO_TRUNCATE,
+		io->context, work->new_path, HX_IO_WRITE | HX_IO_CREATE | HX_IO_EXCLUSIVE,
 		stat.mode & 0777);
 	return work->new_file < 0 ? report_os(work, work->new_file, "create", work->new_path)
 				  : HX_EXIT_OK;
