@@ -151,6 +151,11 @@ def letters_are_listed_and_sent_again(cli, url, fill):
         expect(listed(cli, daemon, "--match", "nothing has this"), [])
         consume(cli, daemon, "retry", "orders", "--match", "nothing has this", code=1)
         consume(cli, daemon, "retry", "orders", code=64)
+        # A handler that still fails makes them letters again: each is sent once.
+        expect(consume(cli, daemon, "retry", "orders", "--all", "-o", "json").json["retried"], 3)
+        until_figure(daemon, 6, "dead_letters_total")
+        found = listed(cli, daemon)
+        expect(len(found), 3)
 
         works.touch()
         expect(consume(cli, daemon, "retry", "orders", found[0]["id"]).out, "1 dead letters sent again\n")

@@ -42,7 +42,8 @@ struct held {
 	struct hapax_message *message;
 	struct hapax_publication publication;
 	char topic[256];
-	bool is_retry; /* otherwise it is renewed in its own queue */
+	bool is_chosen; /* to be sent again */
+	bool is_retry;  /* otherwise it is renewed in its own queue */
 	bool is_publishing;
 	bool is_published;
 };
@@ -231,20 +232,35 @@ static void publish(struct held *held, const char *target, bool is_retry)
 	walk->source->ops->publish(walk->source, &held->publication);
 }
 
-static void retry(struct held *held, const struct hx_letter *letter)
+static void retry(struct held *held)
 {
 	struct walk *walk = held->walk;
-	const char *target = origin_of(walk, letter);
 	struct hapax_error err = {.message = ""};
+	struct hx_letter letter;
+	const char *target;
 
-	if (letter->message->flags & HAPAX_MESSAGE_TOO_LARGE)
+	read_letter(held->message, &letter);
+	target = origin_of(walk, &letter);
+	if (letter.message->flags & HAPAX_MESSAGE_TOO_LARGE)
 		fail(walk, "it is larger than size_max of the source");
 	else if (target == NULL)
 		fail(walk, "its place is not in a topic of the consumer");
-	else if (hx_permit_run(&walk->permit, letter->message, letter->key, &err) != HAPAX_OK)
+	else if (hx_permit_run(&walk->permit, letter.message, letter.key, &err) != HAPAX_OK)
 		fail(walk, err.message);
 	else
 		publish(held, target, true);
+}
+
+/*
+ * After the last look: a message whose handler still fails is a letter again at once, and the walk
+ * would send it as often as it can look.
+ */
+static void retry_chosen(struct walk *walk)
+{
+	for (size_t i = 0; i < walk->count; i++) {
+		if (walk->held[i].is_chosen)
+			retry(&walk->held[i]);
+	}
 }
 
 /* The queue that the letter is in, as text. */
@@ -291,7 +307,7 @@ static void take_letter(
 	read_letter(message, &letter);
 	walk->sum->seen++;
 	switch (each(&letter, context)) {
-	case HX_LETTER_RETRY: retry(held, &letter); break;
+	case HX_LETTER_RETRY: held->is_chosen = true; break;
 	case HX_LETTER_STOP: walk->is_enough = true; break;
 	case HX_LETTER_KEEP: break;
 	}
@@ -435,6 +451,8 @@ enum hapax_status hx_letters_walk(
 		walk.source->hooks = (struct hapax_source_hooks){
 			.wake = on_wake, .failed = on_failed, .context = &walk};
 		status = look(&walk, each, context, err);
+		if (status == HAPAX_OK)
+			retry_chosen(&walk);
 		settle(&walk);
 		hapax_source_close(walk.source);
 	}
