@@ -248,11 +248,13 @@ def test_other_units_of_time_are_refused(cli):
 
 
 def test_results_keep_their_kind(cli):
-    path = table(cli, "key result status expires_at", ["http", "made", "201", at(hours=1)], ["failed", "no stock", "failed", at(hours=1)])
-    imported(cli, "--from", path, "--write")
-    http, failed = record(cli, "http")["result"], record(cli, "failed")["result"]
-    expect((http["kind"], http["status"]), ("http", 201))
-    expect((failed["kind"], failed["class"]), ("bytes", "definitive"))
+    rows = [["http", "made", "201"], ["gone", "no such order", "404"], ["failed", "no stock", "failed"], ["bare", "", "failed"]]
+    imported(cli, "--from", table(cli, "key result status expires_at", *[[*row, at(hours=1)] for row in rows]), "--write")
+    found = {name: record(cli, name)["result"] for name in ("http", "gone", "failed", "bare")}
+    kinds = {name: (result["kind"], result["class"], result["status"]) for name, result in found.items()}
+    expect((kinds["http"], kinds["gone"]), (("http", "ok", 201), ("http", "definitive", 404)))
+    # A failure is one, with or without a result.
+    expect({kinds["failed"][:2], kinds["bare"][:2]}, {("bytes", "definitive")})
 
 
 def test_progress_on_a_terminal(cli):

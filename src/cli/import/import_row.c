@@ -144,11 +144,16 @@ static bool read_status(
 		return true;
 	if (is_word(status, words_of_failure)) {
 		result->result_class = HAPAX_RESULT_DEFINITIVE;
+		/* Without a body it is still a failure that a reader must see. */
+		if (result->kind == HAPAX_RESULT_NONE)
+			result->kind = HAPAX_RESULT_BYTES;
 		return true;
 	}
 	if (read_digits(status, &code) && code >= 100 && code <= 599) {
 		result->kind = HAPAX_RESULT_HTTP;
 		result->status = (int32_t)code;
+		if (code >= 400)
+			result->result_class = HAPAX_RESULT_DEFINITIVE;
 		return true;
 	}
 	(void)snprintf(
