@@ -101,7 +101,7 @@ def test_an_import_into_a_running_daemon(cli):
         cli.run("claim", "k-5", *there)
         command = ("store", "import", "--from", "-", "-o", "json", *there)
         for option, new, existing in ((), 1999, 0), (("--write",), 1999, 0), (("--write",), 0, 1999):
-            answer = cli.run(*command, *option, input=("key,result,expires_at\n" + rows).encode()).json
+            answer = cli.run(*command, *option, input=("key,result,expires_at\n" + rows).encode(), code=1).json
             expect((answer["new"], answer["existing"], answer["conflicts"]), (new, existing, 1))
         cli.run("check", "k-7", *there, code=1)
         expect(cli.run("claim", "k-8", "-o", "json", *there, code=1).json["result"]["body"], "x")
