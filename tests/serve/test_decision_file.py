@@ -5,10 +5,10 @@ import json
 import signal
 
 import api
-from daemon import dead_address, post, serve, upstream
+from daemon import dead_address, log_line, metrics, post, serve, upstream
 from harness import expect, expect_in, until
 from redis_wire import Wire, door
-from test_api import AUTH, Api
+from test_api import AUTH, TOKENS, Api
 
 DOORS = ("--proxy", "127.0.0.1:0", "--resp", "127.0.0.1:0")
 SECRET = "sixteen bytes or more"
@@ -77,6 +77,15 @@ def test_keys_as_hmac(cli):
     expect(lines(path)[0]["idempotency_key"], f"hmac:{digest[:32]}")
     expect((lines(path)[2]["job_id"], lines(path)[2]["original_job_id"]), (f"hmac:{digest[:32]}",) * 2)
     assert "order-17" not in path.read_text()
+
+
+def test_lost_decisions_are_told(cli):
+    """A full disk takes nothing: the log and a metric say how much is missing, and the listeners go on."""
+    with serve(cli, dead_address(), config=config("/dev/full", auth=AUTH)) as daemon:
+        expect(Api(daemon)("POST", "/check", {"key": "k"}).json["outcome"], "acquired")
+        until(lambda: any(log_line(line).get("msg") == "decisions lost" for line in list(daemon.lines)), "it is told")
+        lost = metrics(daemon, Authorization=f"Bearer {TOKENS['read']}")["hapax_log_lost_lines_total"]
+        expect(lost, 1)
 
 
 def test_a_tenant_is_never_cut_off(cli):

@@ -129,7 +129,7 @@ static void show_metrics(struct question *question)
 		.reload_failures = serve->reload_failures,
 		.reloaded_ms = serve->reloaded_ms,
 		.log_suppressed = hx_logger_suppressed(serve->log),
-		.log_lost = hx_logger_lost(serve->log),
+		.log_lost = hx_logger_lost(serve->log) + hx_decision_file_lost(&serve->decisions),
 		.has_traces = serve->exporter.is_on,
 		.spans_exported = atomic_load(&serve->exporter.exported),
 		.spans_dropped = atomic_load(&serve->exporter.dropped),

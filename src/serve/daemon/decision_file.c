@@ -96,7 +96,7 @@ void hx_decision_file_tick(struct hx_decision_file *file, struct hx_logger *daem
 
 	if (file->log == NULL)
 		return;
-	hx_logger_tick(file->log);
+	/* The file itself does not say it: that line would be lost as well, and counted. */
 	lost = hx_logger_lost(file->log);
 	if (lost > file->lost_told) {
 		const struct hx_logger_field fields[] = {
@@ -107,6 +107,11 @@ void hx_decision_file_tick(struct hx_decision_file *file, struct hx_logger *daem
 		hx_logger(daemon_log, HX_LOGGER_WARN, "decisions lost", fields, HX_COUNT(fields));
 		file->lost_told = lost;
 	}
+}
+
+uint64_t hx_decision_file_lost(const struct hx_decision_file *file)
+{
+	return file->log == NULL ? 0 : hx_logger_lost(file->log);
 }
 
 void hx_decision_file_close(struct hx_decision_file *file, int64_t wait_ms)

@@ -33,6 +33,9 @@ void hx_decision_file_rotate(struct hx_decision_file *file, struct hx_logger *da
 /* Tell of lost lines. Call it about every second. */
 void hx_decision_file_tick(struct hx_decision_file *file, struct hx_logger *daemon_log);
 
+/* Lines that the disk did not take; 0 without a file. */
+uint64_t hx_decision_file_lost(const struct hx_decision_file *file);
+
 /* Write what waits, for at most wait_ms, and close it. */
 void hx_decision_file_close(struct hx_decision_file *file, int64_t wait_ms);
 
