@@ -185,8 +185,8 @@ static const char *origin_of(const struct walk *walk, const struct hx_letter *le
 	if (strlen(topics) + 1 == walk->topics.size)
 		return topics;
 	for (size_t at = 0; at < walk->topics.size; at += strlen(topics + at) + 1) {
-		if (strlen(topics + at) == size &&
-		    memcmp(topics + at, letter->place.data, size) == 0)
+		if (hx_bytes_equal(
+			    hapax_bytes_from_text(topics + at), hx_bytes(letter->place.data, size)))
 			return topics + at;
 	}
 	return NULL;
