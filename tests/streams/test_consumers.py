@@ -230,8 +230,13 @@ def test_no_claim_pauses_a_consumer(cli):
     with Stream() as stream:
         text = config(row(**{"from": stream.url()}, exec="true"), more=with_token())
         with serve(cli, None, "--gateway", "off", config=text, store=store) as daemon:
-            listed = consume(cli, daemon, "list", "-o", "json").json["consumers"]
-            expect([(found["name"], found["state"]) for found in listed], [("orders", "running")])
+            def states():
+                found = consume(cli, daemon, "list", "-o", "json").json["consumers"]
+                return [(one["name"], one["state"]) for one in found]
+
+            # It waits until it knows whether it is paused.
+            until(lambda: states() != [("orders", "waiting")], "it has looked")
+            expect(states(), [("orders", "running")])
     bad = cli.folder / "reserved.yaml"
     bad.write_text(config(row(**{"from": "redis://localhost/s?group=g"}, exec="true", tenant="hapax")))
     expect_in("the tenant 'hapax' is reserved", cli.run("config", "check", str(bad), code=78).err)
