@@ -226,6 +226,23 @@ struct hx_config_keying {
 	const char *group_from;
 };
 
+/* Statuses as written: "409", "5xx"; an exact status overrules its class. */
+struct hx_config_outcomes {
+	const char *const *ok;
+	size_t ok_count;
+	const char *const *definitive;
+	size_t definitive_count;
+	const char *const *transient;
+	size_t transient_count;
+	const char *const *ambiguous;
+	size_t ambiguous_count;
+	/* Made from them, by status minus STATUS_MIN: enum hapax_run_outcome; -1: the default. */
+	const signed char *table;
+};
+
+/* The statuses of a final response. */
+enum { HX_CONFIG_STATUS_MIN = 200, HX_CONFIG_STATUS_MAX = 599 };
+
 /* How the gateway handles some events. The first matching route counts. */
 struct hx_config_route {
 	const char *name;         /* for metrics and logs; unique */
@@ -238,6 +255,7 @@ struct hx_config_route {
 	const char *upstream; /* URL; default: that of `upstream` */
 	struct hx_config_target target;
 	struct hx_config_keying keying;
+	struct hx_config_outcomes outcomes;
 	/* Made from the above and the scope's on_missing; thread-safe. */
 	const struct hapax_key_strategy *strategy;
 	/* The scope of every event of the route; NULL: it comes from the event. */
@@ -257,21 +275,6 @@ struct hx_config_gateway {
 	const struct hx_config_route *routes; /* with `upstream.url` and no routes: one for "/" */
 	size_t route_count;
 };
-
-/* Statuses as written: "409", "5xx"; an exact status overrules its class. */
-struct hx_config_outcomes {
-	const char *const *ok;
-	size_t ok_count;
-	const char *const *definitive;
-	size_t definitive_count;
-	const char *const *transient;
-	size_t transient_count;
-	const char *const *ambiguous;
-	size_t ambiguous_count;
-};
-
-/* The statuses of a final response. */
-enum { HX_CONFIG_STATUS_MIN = 200, HX_CONFIG_STATUS_MAX = 599 };
 
 /* How the proxy handles requests to some paths. The first matching route counts. */
 struct hx_config_proxy_route {
@@ -297,8 +300,6 @@ struct hx_config_proxy_route {
 	const char *const *replay_headers;
 	size_t replay_header_count;
 	struct hx_config_outcomes outcomes;
-	/* Made from them, by status minus STATUS_MIN: enum hapax_run_outcome; -1: the default. */
-	const signed char *outcome_table;
 	const struct hx_config_scope *scope;
 	struct hx_place place; /* where it is written; line 0: made from `upstream` */
 };

@@ -5,15 +5,19 @@
  * The gateway, the proxy and the sources all send work to HTTP services and must agree on which
  * responses end a run. One table in http_status.c has the rule:
  *
- *	2xx                         done
- *	3xx                         an event: transient; a request of the proxy: done
+ *	status                      event        message      request
+ *	2xx                         done         done         done
+ *	3xx                         transient    transient    done
  *	401 403                     transient: an administrator will fix it
- *	404                         an event: transient; a request of the proxy: definitive
+ *	404                         transient    transient    definitive
  *	408 409 421 425 429         transient: a retry may succeed
- *	other 4xx                   definitive: a retry would get the same answer
+ *	other 4xx                   transient    definitive   definitive
  *	5xx, and invalid statuses   transient
  *
- * The proxy differs because its clients follow redirects and ask for resources that do not exist.
+ * An event comes from anyone who knows its id: if a refusal were stored, a forged event would block
+ * the genuine one. A message comes from a broker and a request of the proxy has a credential: a
+ * retry of these would get the same answer. Clients of the proxy follow redirects and ask for
+ * resources that do not exist.
  *
  *	outcome = hx_http_status_outcome(HX_HTTP_STATUS_OF_EVENT, NULL, response->status);
  *
@@ -25,7 +29,8 @@
 #include <hapax/processor.h>
 
 enum hx_http_status_of {
-	HX_HTTP_STATUS_OF_EVENT,   /* forwarded by the gateway or a source */
+	HX_HTTP_STATUS_OF_EVENT,   /* from a sender of the gateway */
+	HX_HTTP_STATUS_OF_MESSAGE, /* from a broker */
 	HX_HTTP_STATUS_OF_REQUEST, /* from a client of the proxy */
 };
 

@@ -123,13 +123,13 @@ def test_what_a_client_gets(cli):
 
 
 def test_outcomes_of_an_upstream(cli):
-    """What is done, what failed permanently, and what the next delivery runs again (A5)."""
+    """What is done, and what the next delivery runs again (A5): by default, only 2xx is final."""
     with upstream() as service, serve(cli, service.url) as daemon:
-        for status in (200, 202, 400, 402, 405, 410, 413, 415, 422, 499):
+        for status in (200, 202, 204):
             expect(post(daemon.gateway, f"kept-{status}", path=f"/status/{status}").decision, "acquired", str(status))
             again = post(daemon.gateway, f"kept-{status}", path=f"/status/{status}")
             expect((again.status, again.decision), (status, "replay"), str(status))
-        for status in (401, 403, 404, 408, 409, 421, 425, 429, 500, 501, 502, 503, 504):
+        for status in (400, 401, 403, 404, 405, 408, 409, 410, 413, 415, 421, 422, 425, 429, 499, 500, 501, 502, 503, 504):
             for attempt in (1, 2):
                 reply = post(daemon.gateway, f"again-{status}", path=f"/status/{status}")
                 expect((reply.status, reply.decision), (status, "acquired"), str(status))
@@ -137,6 +137,46 @@ def test_outcomes_of_an_upstream(cli):
         for status in (301, 302, 304, 307):
             post(daemon.gateway, f"moved-{status}", path=f"/status/{status}").is_problem(502, "redirect")
             expect(post(daemon.gateway, f"moved-{status}").decision, "acquired")
+
+
+def test_a_forged_event_does_not_block_the_genuine_one(cli):
+    """E18: the handler refuses the forged data with 400; the genuine delivery runs, alone and in a batch."""
+    with upstream() as service, serve(cli, service.url) as daemon:
+        for path in ("/status/400", "/status/422"):
+            reply = post(daemon.gateway, "1", b'{"total":-1}', path=path)
+            expect((reply.status, reply.decision), (int(path[-3:]), "acquired"))
+        expect((post(daemon.gateway, "1").status, post(daemon.gateway, "1").decision), (200, "replay"))
+        form = {"Content-Type": "application/cloudevents-batch+json"}
+        forged = json.dumps([structured("2", {"total": -1})]).encode()
+        reply = request(daemon.gateway, "POST", "/status/400", form, forged).is_problem(503)
+        expect(reply.headers["retry-after"], "1")
+        expect(post_batch(daemon.gateway, [structured("2")]).status, 200)
+        expect(len([body for _, _, body in service.requests if b"-1" not in body]), 2)
+
+
+def test_a_route_says_which_statuses_are_final(cli):
+    """E18: `outcomes` of a route of the gateway; an exact status overrules its class."""
+    config = """
+gateway:
+  routes:
+    - name: strict
+      path: /status
+      outcomes: {ok: [304], definitive: [4xx], transient: [409], ambiguous: [500]}
+    - {name: rest, path: /}
+defaults:
+  on_lapse: park
+"""
+    with upstream() as service, serve(cli, service.url, config=config) as daemon:
+        for status in (304, 400, 404, 410):
+            for decision in ("acquired", "replay"):
+                reply = post(daemon.gateway, f"kept-{status}", path=f"/status/{status}")
+                expect((reply.status, reply.decision), (status, decision))
+        for status in (409, 503):
+            for _ in range(2):
+                reply = post(daemon.gateway, f"again-{status}", path=f"/status/{status}")
+                expect((reply.status, reply.decision), (status, "acquired"))
+        expect(post(daemon.gateway, "unknown", path="/status/500").status, 500)
+        post(daemon.gateway, "unknown").is_problem(409, "parked")
 
 
 def test_an_answer_that_is_lost(cli):

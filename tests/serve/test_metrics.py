@@ -32,7 +32,7 @@ gateway:
   routes:
     - {name: off, path: /off, group: 'off'}
     - {name: loose, path: /loose, group: loose, key: 'field:data.order'}
-    - {name: rest, path: /}
+    - {name: rest, path: /, outcomes: {definitive: [400]}}
 """
 
 

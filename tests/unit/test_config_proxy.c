@@ -49,8 +49,8 @@ static void routes_of_the_proxy(void **state)
 			: status >= 500      ? HAPAX_RUN_AMBIGUOUS
 					     : -1;
 
-		assert_int_equal(found[0].outcome_table[status - HX_CONFIG_STATUS_MIN], expected);
-		assert_int_equal(found[1].outcome_table[status - HX_CONFIG_STATUS_MIN], -1);
+		assert_int_equal(found[0].outcomes.table[status - HX_CONFIG_STATUS_MIN], expected);
+		assert_int_equal(found[1].outcomes.table[status - HX_CONFIG_STATUS_MIN], -1);
 	}
 	hx_config_proxy_run_options(config, &found[0], &options);
 	assert_int_equal(options.ttl_ms, 3600 * 1000);

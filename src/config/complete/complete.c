@@ -329,6 +329,8 @@ static void complete_routes(struct hx_complete *complete, struct hx_config *conf
 			&routes[i].target);
 		routes[i].loose_path =
 			hx_complete_loose_path(complete, &routes[i].place, routes[i].path);
+		hx_complete_outcomes(
+			complete, routes[i].name, &routes[i].place, &routes[i].outcomes);
 		complete_strategy(complete, config, &routes[i]);
 	}
 	config->gateway.routes = routes;

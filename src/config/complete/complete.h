@@ -60,6 +60,11 @@ void hx_complete_target(
 	struct hx_complete *complete, const char *upstream, const char *name,
 	const struct hx_place *place, struct hx_config_target *ret_target);
 
+/* Make the table of a route's own outcomes. A status with two outcomes is a fault. */
+void hx_complete_outcomes(
+	struct hx_complete *complete, const char *route, const struct hx_place *place,
+	struct hx_config_outcomes *written);
+
 /*
  * Complete and check key_also. what: "route 'a'". Faults: a date or a store that it lacks.
  */

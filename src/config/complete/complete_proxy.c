@@ -3,14 +3,11 @@
  * complete_proxy.c - derive values of the proxy's routes.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
 #include "config/complete/complete.h"
 #include "wire/percent.h"
-
-enum { STATUSES = HX_CONFIG_STATUS_MAX - HX_CONFIG_STATUS_MIN + 1, UNSAID = -1 };
 
 static const char *const methods[] = {"POST", "PATCH"};
 
@@ -51,61 +48,6 @@ static void complete_lists(struct hx_config_proxy_route *route)
 		route->fingerprint_headers = fingerprint_headers;
 		route->fingerprint_header_count = HX_COUNT(fingerprint_headers);
 	}
-}
-
-/* Enter the exact statuses of a list, or its classes. */
-static void enter(
-	struct hx_complete *complete, const struct hx_config_proxy_route *route,
-	const char *const *texts, size_t count, enum hapax_run_outcome outcome, bool is_class,
-	signed char table[STATUSES])
-{
-	for (size_t i = 0; i < count; i++) {
-		bool is_one = texts[i][1] != 'x';
-		size_t first = is_one ? strtoul(texts[i], NULL, 10) - HX_CONFIG_STATUS_MIN
-				      : (size_t)(texts[i][0] - '0') * 100 - HX_CONFIG_STATUS_MIN;
-
-		if (is_one == is_class)
-			continue;
-		if (table[first] != UNSAID)
-			hx_fault(
-				complete->faults, HAPAX_ERR_INVALID, &route->place,
-				"route '%.64s': status '%.3s' has several outcomes", route->name,
-				texts[i]);
-		for (size_t k = first; k < first + (is_one ? 1 : 100); k++)
-			table[k] = (signed char)outcome;
-	}
-}
-
-static void enter_all(
-	struct hx_complete *complete, const struct hx_config_proxy_route *route, bool is_class,
-	signed char table[STATUSES])
-{
-	const struct hx_config_outcomes *outcomes = &route->outcomes;
-
-	memset(table, UNSAID, STATUSES);
-	enter(complete, route, outcomes->ok, outcomes->ok_count, HAPAX_RUN_OK, is_class, table);
-	enter(complete, route, outcomes->definitive, outcomes->definitive_count,
-	      HAPAX_RUN_DEFINITIVE, is_class, table);
-	enter(complete, route, outcomes->transient, outcomes->transient_count, HAPAX_RUN_TRANSIENT,
-	      is_class, table);
-	enter(complete, route, outcomes->ambiguous, outcomes->ambiguous_count, HAPAX_RUN_AMBIGUOUS,
-	      is_class, table);
-}
-
-static void complete_outcomes(struct hx_complete *complete, struct hx_config_proxy_route *route)
-{
-	signed char *table = hx_complete_alloc(complete, &route->place, STATUSES, 1);
-	signed char exact[STATUSES];
-
-	if (table == NULL)
-		return;
-	enter_all(complete, route, true, table);
-	enter_all(complete, route, false, exact);
-	for (size_t i = 0; i < STATUSES; i++) {
-		if (exact[i] != UNSAID)
-			table[i] = exact[i];
-	}
-	route->outcome_table = table;
 }
 
 static bool is_taken(const struct hx_config *config, const char *name)
@@ -210,7 +152,7 @@ void hx_complete_proxy(struct hx_complete *complete, struct hx_config *config)
 			complete, route->upstream, route->name, &route->place, &route->target);
 		complete_path(complete, route);
 		complete_lists(route);
-		complete_outcomes(complete, route);
+		hx_complete_outcomes(complete, route->name, &route->place, &route->outcomes);
 		check_credential(complete, route);
 		route->scope = hx_config_scope_find(
 			config, hx_config_scope_part(route->tenant),

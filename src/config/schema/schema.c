@@ -181,6 +181,8 @@ static const struct hx_setting route_settings[] = {
 	 TEXT("", 0, HX_SCOPE_PART_SIZE_MAX, hx_config_check_scope_part), 0, "like tenant"},
 	{"group_from", AT(route, keying.group_from), TEXT("", 0, TEXT_MAX, NULL), 0,
 	 "like tenant_from"},
+	{"outcomes", AT(route, outcomes), SECTION(&hx_config_outcome_section), 0,
+	 "what a status means, if not as usual"},
 	{.name = NULL},
 };
 static const struct hx_section route_section = {

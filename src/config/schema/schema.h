@@ -109,6 +109,7 @@ extern const struct hx_section hx_config_consumer_section; /* of each of `consum
 extern const struct hx_section hx_config_http_section;
 extern const struct hx_section hx_config_memory_section;
 extern const struct hx_section hx_config_outbox_section;
+extern const struct hx_section hx_config_outcome_section; /* of each route */
 extern const struct hx_section hx_config_proxy_section;
 extern const struct hx_section hx_config_resp_section;
 extern const struct hx_section hx_config_tls_section;

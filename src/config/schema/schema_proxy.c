@@ -13,12 +13,12 @@ static const struct hx_setting outcome_settings[] = {
 	 TEXTS(LIST_MAX, hx_config_check_statuses), 0, "permanent failure: stored and replayed"},
 	{"transient", LIST_AT(outcomes, transient, transient_count),
 	 TEXTS(LIST_MAX, hx_config_check_statuses), 0,
-	 "failed without effect: the next request runs"},
+	 "failed without effect: the next request or delivery runs"},
 	{"ambiguous", LIST_AT(outcomes, ambiguous, ambiguous_count),
 	 TEXTS(LIST_MAX, hx_config_check_statuses), 0, "unknown outcome: on_lapse decides"},
 	{.name = NULL},
 };
-static const struct hx_section outcome_section = {
+const struct hx_section hx_config_outcome_section = {
 	"outcomes", .settings = outcome_settings, .size = sizeof(struct hx_config_outcomes)};
 
 static const struct hx_setting route_settings[] = {
@@ -60,7 +60,7 @@ static const struct hx_setting route_settings[] = {
 	{"replay_headers", LIST_AT(proxy_route, replay_headers, replay_header_count),
 	 TEXTS(LIST_MAX, hx_config_check_replay_field), 0,
 	 "response headers that are stored and replayed; empty: those that describe the response"},
-	{"outcomes", AT(proxy_route, outcomes), SECTION(&outcome_section), 0,
+	{"outcomes", AT(proxy_route, outcomes), SECTION(&hx_config_outcome_section), 0,
 	 "what a status means, if not as usual"},
 	{.name = NULL},
 };

@@ -210,4 +210,7 @@ void hx_delivery_refuse(
 
 extern const struct hx_http_call_ops hx_forward_ops;
 
+/* What the upstream's status means on the delivery's route. */
+enum hapax_run_outcome hx_forward_outcome(const struct hx_delivery *delivery);
+
 #endif

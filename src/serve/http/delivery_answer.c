@@ -353,11 +353,12 @@ static void on_room(struct hx_http_exchange *exchange)
 	hx_http_call_resume(&delivery->call.http);
 }
 
-/* A redirection is not passed to senders of events: they do not follow any. */
+/* A redirection is not passed to senders of events: they do not follow any. One that the route
+ * calls done is an answer. */
 static bool is_redirection(const struct hx_delivery *delivery)
 {
 	return delivery->door == HX_DOOR_GATEWAY && delivery->call.status >= 300 &&
-		delivery->call.status < 400;
+		delivery->call.status < 400 && hx_forward_outcome(delivery) != HAPAX_RUN_OK;
 }
 
 void hx_delivery_pass(struct hx_delivery *delivery, const struct hx_http1_head *head)

@@ -378,18 +378,22 @@ static void on_hurry(struct hx_http_call *call)
 	hx_http_call_resume(call);
 }
 
-static enum hapax_run_outcome outcome_of(const struct hx_delivery *delivery)
+enum hapax_run_outcome hx_forward_outcome(const struct hx_delivery *delivery)
 {
+	const struct hx_delivery_claim *claim = &delivery->claim;
+
 	static_assert(
 		(int)HX_HTTP_STATUS_MIN == (int)HX_CONFIG_STATUS_MIN &&
 			(int)HX_HTTP_STATUS_MAX == (int)HX_CONFIG_STATUS_MAX,
 		"a route's own outcomes are those of the same statuses");
 
-	if (delivery->claim.proxy == NULL)
-		return hx_http_status_outcome(HX_HTTP_STATUS_OF_EVENT, NULL, delivery->call.status);
+	assert((claim->route == NULL) != (claim->proxy == NULL));
+	if (claim->route != NULL)
+		return hx_http_status_outcome(
+			HX_HTTP_STATUS_OF_EVENT, claim->route->outcomes.table,
+			delivery->call.status);
 	return hx_http_status_outcome(
-		HX_HTTP_STATUS_OF_REQUEST, delivery->claim.proxy->outcome_table,
-		delivery->call.status);
+		HX_HTTP_STATUS_OF_REQUEST, claim->proxy->outcomes.table, delivery->call.status);
 }
 
 /* Any 4xx is legitimate for a passed-through request. */
@@ -410,7 +414,7 @@ static void on_end(
 	delivery->call.is_late = call->is_late;
 	delivery->call.is_revoked = call->is_revoked;
 	if (end == HX_HTTP_CALL_COMPLETE) {
-		delivery->call.outcome = outcome_of(delivery);
+		delivery->call.outcome = hx_forward_outcome(delivery);
 		if (delivery->call.outcome != HAPAX_RUN_OK)
 			(void)snprintf(
 				delivery->call.failure.message,

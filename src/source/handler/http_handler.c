@@ -69,7 +69,7 @@ static void on_data(struct hx_http_call *call, struct hapax_bytes data)
 static void end_complete(struct hx_in_flight *in_flight)
 {
 	enum hapax_run_outcome outcome =
-		hx_http_status_outcome(HX_HTTP_STATUS_OF_EVENT, NULL, in_flight->status);
+		hx_http_status_outcome(HX_HTTP_STATUS_OF_MESSAGE, NULL, in_flight->status);
 	struct hapax_result result = {.kind = HAPAX_RESULT_HTTP};
 	char why[64];
 
