@@ -285,7 +285,13 @@ struct hx_config_proxy_route {
 	struct hx_config_target target;
 	const char *const *methods; /* requests that run once; others pass */
 	size_t method_count;
-	const char *header;     /* that carries the key */
+	const char *header; /* that carries the key */
+	const char *key;    /* the strategy's text; "": the header */
+	const char *const *include;
+	size_t include_count;
+	const char *const *exclude;
+	size_t exclude_count;
+	enum hx_config_fingerprint fingerprint;
 	bool required;          /* requests without a key are refused */
 	const char *credential; /* "auto", "none" or "header:NAME" */
 	const char *const *credential_cookies;
@@ -296,10 +302,13 @@ struct hx_config_proxy_route {
 	const char *group;
 	int64_t ttl_ms; /* 0: the scope's */
 	int64_t wait_ms;
+	int64_t max_run_ms; /* 0: the scope's */
 	enum hapax_on_lapse on_lapse;
 	const char *const *replay_headers;
 	size_t replay_header_count;
 	struct hx_config_outcomes outcomes;
+	/* Made from key, include and exclude; thread-safe. NULL: the key is in the header. */
+	const struct hapax_key_strategy *strategy;
 	const struct hx_config_scope *scope;
 	struct hx_place place; /* where it is written; line 0: made from `upstream` */
 };

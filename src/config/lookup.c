@@ -191,6 +191,8 @@ void hx_config_proxy_run_options(
 	hx_config_run_options(config, route->scope, hx_bytes(NULL, 0), ret_options);
 	if (route->ttl_ms != 0)
 		ret_options->ttl_ms = route->ttl_ms;
+	if (route->max_run_ms != 0)
+		ret_options->max_run_ms = route->max_run_ms;
 	ret_options->wait_ms = route->wait_ms;
 	ret_options->on_lapse = route->on_lapse;
 }

@@ -50,6 +50,44 @@ static void complete_lists(struct hx_config_proxy_route *route)
 	}
 }
 
+/*
+ * Make the key strategy. A route decides by `required` about a request without a key, unless the
+ * scope makes one from its content.
+ */
+static void complete_key(struct hx_complete *complete, struct hx_config_proxy_route *route)
+{
+	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
+	struct hapax_key_strategy *strategy = NULL;
+	struct hapax_error err;
+	enum hapax_status status;
+
+	if (route->key[0] == '\0') {
+		if (route->include_count + route->exclude_count > 0)
+			hx_fault(
+				complete->faults, HAPAX_ERR_INVALID, &route->place,
+				"route '%.64s': include and exclude need key", route->name);
+		return;
+	}
+	options.on_missing = route->scope->on_missing == HAPAX_ON_MISSING_CONTENT
+		? HAPAX_ON_MISSING_CONTENT
+		: HAPAX_ON_MISSING_PASS;
+	options.include = route->include;
+	options.include_count = route->include_count;
+	options.exclude = route->exclude;
+	options.exclude_count = route->exclude_count;
+	if (route->fingerprint == HX_CONFIG_FINGERPRINT_NONE)
+		options.flags |= HAPAX_KEY_NO_FINGERPRINT;
+	status = hapax_key_strategy_new(route->key, &options, &strategy, &err);
+	if (status != HAPAX_OK) {
+		hx_fault(
+			complete->faults, status, &route->place, "route '%.64s': %s", route->name,
+			err.message);
+		return;
+	}
+	complete->strategies[complete->strategy_count++] = strategy;
+	route->strategy = strategy;
+}
+
 static bool is_taken(const struct hx_config *config, const char *name)
 {
 	for (size_t i = 0; i < config->gateway.route_count; i++) {
@@ -121,6 +159,7 @@ static const struct hx_config_proxy_route everything = {
 	.path = "/",
 	.upstream = "",
 	.header = "Idempotency-Key",
+	.key = "",
 	.credential = "auto",
 	.tenant = "",
 	.group = "",
@@ -157,6 +196,7 @@ void hx_complete_proxy(struct hx_complete *complete, struct hx_config *config)
 		route->scope = hx_config_scope_find(
 			config, hx_config_scope_part(route->tenant),
 			hx_config_scope_part(route->group));
+		complete_key(complete, route);
 		check_park(complete, route);
 	}
 	config->proxy.routes = routes;

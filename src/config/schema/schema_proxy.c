@@ -5,6 +5,7 @@
 #include "config/schema/schema_row.h"
 
 static const char *const on_lapses[] = {"retry", "park", NULL};
+static const char *const fingerprints[] = {"data", "none", NULL};
 
 static const struct hx_setting outcome_settings[] = {
 	{"ok", LIST_AT(outcomes, ok, ok_count), TEXTS(LIST_MAX, hx_config_check_statuses), 0,
@@ -34,6 +35,14 @@ static const struct hx_setting route_settings[] = {
 	{"header", AT(proxy_route, header),
 	 TEXT("Idempotency-Key", 1, NAME_MAX_SIZE, hx_config_check_request_field), 0,
 	 "header that has the key"},
+	{"key", AT(proxy_route, key), TEXT("", 0, TEXT_MAX, hx_config_check_strategy), 0,
+	 "key strategy for clients that send no such header, as in field:data.id; empty: header"},
+	{"include", LIST_AT(proxy_route, include, include_count), TEXTS(LIST_MAX, NULL), 0,
+	 "content and hybrid keys: only these paths"},
+	{"exclude", LIST_AT(proxy_route, exclude, exclude_count), TEXTS(LIST_MAX, NULL), 0,
+	 "paths that are ignored in content keys and fingerprints, with key"},
+	{"fingerprint", AT(proxy_route, fingerprint), CHOICE("data", fingerprints), 0,
+	 "what must match when the key matches"},
 	{"required", AT(proxy_route, required), BOOLEAN("false"), 0,
 	 "whether requests without a key are refused; else they pass"},
 	{"credential", AT(proxy_route, credential),
@@ -55,6 +64,8 @@ static const struct hx_setting route_settings[] = {
 	 "how long a finished key is remembered; 0s: as in the scope"},
 	{"wait", AT(proxy_route, wait_ms), DURATION("10s", 0, HOUR), 0,
 	 "how long a duplicate waits for the run in progress before 409"},
+	{"max_run", AT(proxy_route, max_run_ms), DURATION("0s", 0, HX_LEASE_MS_MAX), 0,
+	 "maximum time for one upstream request; 0s: as in the scope"},
 	{"on_lapse", AT(proxy_route, on_lapse), CHOICE("park", on_lapses), 0,
 	 "after an unknown outcome: run again, or park the key"},
 	{"replay_headers", LIST_AT(proxy_route, replay_headers, replay_header_count),

@@ -71,7 +71,7 @@ struct hx_delivery_claim {
 	const struct hx_config_target *target;
 	struct hx_upstream *upstream;
 	struct hx_delivery_identity identity;
-	struct hapax_key key; /* gateway: the data of identity */
+	struct hapax_key key; /* the data of identity; proxy: by the strategy of its route */
 	struct hapax_request_key keys[2];
 	struct hx_proxy_key proxy_key; /* proxy: the same */
 	bool passes;                   /* proxy: no claim, and the response is streamed */

@@ -173,6 +173,19 @@ static void read_event(struct hx_large *large)
 	explain(large);
 }
 
+enum hapax_status hx_large_body(
+	struct hx_large *large, struct hapax_bytes *ret_body, struct hapax_buf *scratch,
+	struct hapax_error *err)
+{
+	struct hx_budget *budget = &memory_of(large)->readers;
+	size_t size = smaller(file_size(large), large->share);
+
+	hx_buf_init_budget(&large->body_text, size, budget);
+	hx_buf_init_budget(scratch, smaller(HX_KEY_SCRATCH_MAX, large->share - size), budget);
+	return hx_http_body_whole(
+		&large->delivery->exchange->body, &large->body_text, ret_body, err);
+}
+
 /* Finds a place for the body. Locks: mutex, as in the next four. */
 static bool find_place(
 	const struct hx_reader *reader, const struct hx_large *large, size_t *ret_place)
@@ -284,8 +297,7 @@ static void note(struct hx_large *large, size_t bytes)
 	hx_block_pool_note(&large->delivery->loop->reactor.blocks, &large->noted, bytes);
 }
 
-/* The texts are no longer needed: the next body may have its place. */
-static void leave(struct hx_large *large)
+void hx_large_leave(struct hx_large *large)
 {
 	struct hx_reader *reader = &large->delivery->loop->serve->reader;
 
@@ -328,7 +340,7 @@ static void claim_event(struct hx_large *large)
 	if (!hx_gateway_claim(delivery))
 		return;
 	/* The upstream gets the body of the exchange. */
-	leave(large);
+	hx_large_leave(large);
 }
 
 static void on_read(struct hx_task *task)
@@ -428,11 +440,12 @@ static struct hx_large *new_large(
 
 enum hapax_status hx_large_start(
 	struct hx_delivery *delivery, hx_large_read_fn *read, hx_large_done_fn *done,
-	struct hapax_error *err)
+	bool needs_place, struct hapax_error *err)
 {
 	delivery->large = new_large(delivery, read, done, err);
 	if (delivery->large == NULL)
 		return err->status;
+	delivery->large->needs_place = needs_place;
 	hx_large_ask(delivery->large);
 	return HAPAX_OK;
 }
@@ -482,6 +495,6 @@ void hx_large_free(struct hx_large *large)
 	if (large == NULL)
 		return;
 	note(large, 0);
-	leave(large);
+	hx_large_leave(large);
 	hx_free(large);
 }

@@ -8,7 +8,7 @@
  *
  *	loop: take up ──▶ reader: read, route, key ──▶ loop: claim ──▶ ...
  *
- * For requests of the proxy, the reader makes only the fingerprint.
+ * For requests of the proxy, the reader makes the fingerprint; on routes with a strategy, the key.
  *
  *  (1) From hx_large_ask() until its task has run, the reader owns the delivery, its exchange and
  *      its batch. The sender may disconnect meanwhile; the loop must not end.
@@ -121,10 +121,25 @@ void hx_reader_done(struct hx_reader *reader);
 /* Whether a reader must read the body; else the loop reads it in this turn, and it is counted. */
 bool hx_large_is(struct hx_delivery *delivery);
 
-/* Calls read, then done. After a failure nothing was started. */
+/*
+ * Calls read, then done. With a place, the reader may have the body in one piece, and done ends
+ * with hx_large_leave(). After a failure nothing was started.
+ */
 enum hapax_status hx_large_start(
 	struct hx_delivery *delivery, hx_large_read_fn *read, hx_large_done_fn *done,
+	bool needs_place, struct hapax_error *err);
+
+/*
+ * For read, with a place: the body in one piece, and scratch, with the memory that the body leaves.
+ * The caller frees scratch. If that memory is too small (is_short), read is called again in the
+ * wide place; there, LIMIT is final.
+ */
+enum hapax_status hx_large_body(
+	struct hx_large *large, struct hapax_bytes *ret_body, struct hapax_buf *scratch,
 	struct hapax_error *err);
+
+/* The body's memory is no longer needed: the next body may have its place. */
+void hx_large_leave(struct hx_large *large);
 
 /*
  * Takes up a delivery with a large body: one event, or several. As start; also NO_MEMORY if too

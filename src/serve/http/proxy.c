@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proxy.c - any HTTP API, once for each Idempotency-Key.
+ * proxy.c - any HTTP API, once for each Idempotency-Key, or for each key by a route's strategy.
  *
  *	no route                                  404
  *	a path with .. or of two routes, post     400: upstreams read it differently
  *	a method that runs once, with a key       claimed, and run once
  *	  with two, or one that cannot be read    400
  *	  without one, if it is required          400
+ *	  whose strategy needs too much memory    413
  *	  of a client without a credential        400, unless the route says credential: none
  *	all others                                pass: forwarded unchanged, without a claim
  *
@@ -20,6 +21,7 @@
 #include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
+#include "serve/http/proxy_body.h"
 #include "wire/http1/http1_text.h"
 #include "wire/http1/http_path.h"
 
@@ -55,7 +57,8 @@ static void ask(struct hx_delivery *delivery)
 		delivery->claim.options.is_disabled = 1;
 	} else {
 		delivery->claim.identity.key = hx_bytes(key->text, key->size);
-		delivery->claim.identity.fingerprint = key->fingerprint;
+		if (route->fingerprint == HX_CONFIG_FINGERPRINT_DATA)
+			delivery->claim.identity.fingerprint = key->fingerprint;
 	}
 	delivery->claim.asked_ns = hx_clock_mono_ns();
 	(void)hx_delivery_ask(delivery);
@@ -102,8 +105,12 @@ static void take_fingerprint(struct hx_delivery *delivery)
 	struct hapax_error err = {.status = HAPAX_OK};
 	enum hapax_status status;
 
+	if (delivery->claim.proxy->fingerprint == HX_CONFIG_FINGERPRINT_NONE) {
+		ask(delivery);
+		return;
+	}
 	if (hx_large_is(delivery)) {
-		status = hx_large_start(delivery, hash_large, on_hashed, &err);
+		status = hx_large_start(delivery, hash_large, on_hashed, false, &err);
 		if (status != HAPAX_OK)
 			refuse_body(delivery, &err);
 		return;
@@ -140,46 +147,150 @@ static void refuse_stranger(struct hx_delivery *delivery)
 /* Title and detail are those of the draft, with the header that the route uses. */
 static void refuse_keyless(struct hx_delivery *delivery)
 {
+	const struct hx_config_proxy_route *route = delivery->claim.proxy;
 	char title[256];
 
-	(void)snprintf(title, sizeof(title), "%s is missing", delivery->claim.proxy->header);
+	(void)snprintf(
+		title, sizeof(title), "%s is missing",
+		route->strategy == NULL ? route->header : "A part of the key");
 	hx_delivery_refuse(
 		delivery, 400, PROBLEM("key-missing"), title,
-		"This operation is idempotent and it requires correct usage of Idempotency Key.");
+		route->strategy != NULL ? delivery->claim.key.missing
+					: "This operation is idempotent and it requires correct "
+					  "usage of Idempotency Key.");
 }
 
+/* The request has no key. */
+static void go_without(struct hx_delivery *delivery)
+{
+	if (delivery->claim.proxy->required) {
+		refuse_keyless(delivery);
+		return;
+	}
+	delivery->claim.passes = true;
+	delivery->claim.lacks_key = true;
+	ask(delivery);
+}
+
+static void refuse_key(
+	struct hx_delivery *delivery, enum hx_proxy_key_end end, const struct hapax_error *err)
+{
+	if (end == HX_PROXY_KEY_INVALID)
+		hx_delivery_refuse(
+			delivery, 400, PROBLEM("key-invalid"), "The Idempotency-Key is invalid",
+			err->message);
+	else if (end == HX_PROXY_KEY_WHOSE_IS_UNKNOWN)
+		hx_delivery_refuse(
+			delivery, 400, PROBLEM("credential"),
+			"The client of this Idempotency-Key is ambiguous", err->message);
+	else
+		refuse_stranger(delivery);
+}
+
+static struct hapax_bytes certificate_of(const struct hx_delivery *delivery)
+{
+	return hx_bytes(
+		delivery->certificate,
+		delivery->has_certificate ? sizeof(delivery->certificate) : 0);
+}
+
+/* The key is in a header. */
 static void take_key(struct hx_delivery *delivery)
 {
 	struct hapax_error err = {.status = HAPAX_OK};
+	enum hx_proxy_key_end end = hx_proxy_key_read(
+		delivery->claim.proxy, &delivery->exchange->head, certificate_of(delivery),
+		&delivery->loop->sha, &delivery->claim.proxy_key, &err);
 
-	switch (hx_proxy_key_read(
-		delivery->claim.proxy, &delivery->exchange->head,
-		hx_bytes(
-			delivery->certificate,
-			delivery->has_certificate ? sizeof(delivery->certificate) : 0),
-		&delivery->loop->sha, &delivery->claim.proxy_key, &err)) {
-	case HX_PROXY_KEY_FOUND: take_fingerprint(delivery); return;
-	case HX_PROXY_KEY_MISSING:
-		if (delivery->claim.proxy->required) {
-			refuse_keyless(delivery);
+	if (end == HX_PROXY_KEY_FOUND)
+		take_fingerprint(delivery);
+	else if (end == HX_PROXY_KEY_MISSING)
+		go_without(delivery);
+	else
+		refuse_key(delivery, end, &err);
+}
+
+/* The strategy has made its key, or has failed. */
+static void take_made(
+	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *why,
+	int64_t took_ns)
+{
+	struct hapax_error err = {.status = HAPAX_OK};
+	enum hx_proxy_key_end end;
+
+	if (status == HAPAX_ERR_LIMIT) {
+		hx_delivery_refuse(
+			delivery, 413, PROBLEM("no-body"), "The request body is too large",
+			why->message);
+		return;
+	}
+	if (status != HAPAX_OK) {
+		refuse_body(delivery, why);
+		return;
+	}
+	hx_metrics_observe_ns(delivery->loop->cells, HX_METRIC_KEY_DURATION, 0, 0, took_ns);
+	if (delivery->claim.key.kind == HAPAX_KEY_NONE) {
+		go_without(delivery);
+		return;
+	}
+	end = hx_proxy_key_complete(
+		delivery->claim.proxy, &delivery->exchange->head, certificate_of(delivery),
+		&delivery->claim.key, &delivery->loop->sha, &delivery->claim.proxy_key, &err);
+	if (end == HX_PROXY_KEY_FOUND)
+		ask(delivery);
+	else
+		refuse_key(delivery, end, &err);
+}
+
+/* Threads: the reader's. */
+static void read_large(struct hx_large *large)
+{
+	struct hx_delivery *delivery = large->delivery;
+	struct hapax_buf scratch;
+	struct hapax_bytes body;
+
+	large->key_ns = -hx_clock_mono_ns();
+	large->status = hx_large_body(large, &body, &scratch, &large->err);
+	if (large->status == HAPAX_OK)
+		large->status = hx_proxy_body_key(
+			delivery->claim.proxy, &delivery->exchange->head, body, &scratch,
+			&delivery->claim.key, &large->err);
+	large->is_short = large->status == HAPAX_ERR_LIMIT;
+	hx_buf_done(&scratch);
+	large->key_ns += hx_clock_mono_ns();
+}
+
+static void on_large(struct hx_large *large)
+{
+	hx_large_leave(large);
+	take_made(large->delivery, large->status, &large->err, large->key_ns);
+}
+
+/* The strategy of the route makes the key, from the body if it uses it. */
+static void make_key(struct hx_delivery *delivery)
+{
+	struct hx_loop *loop = delivery->loop;
+	const struct hx_config_proxy_route *route = delivery->claim.proxy;
+	int64_t began_ns = hx_clock_mono_ns();
+	struct hapax_error err = {.status = HAPAX_OK};
+	struct hapax_bytes body = hx_bytes(NULL, 0);
+	enum hapax_status status = HAPAX_OK;
+
+	if (hx_proxy_body_is_used(route)) {
+		if (hx_large_is(delivery)) {
+			status = hx_large_start(delivery, read_large, on_large, true, &err);
+			if (status != HAPAX_OK)
+				refuse_body(delivery, &err);
 			return;
 		}
-		delivery->claim.passes = true;
-		delivery->claim.lacks_key = true;
-		ask(delivery);
-		return;
-	case HX_PROXY_KEY_INVALID:
-		hx_delivery_refuse(
-			delivery, 400, PROBLEM("key-invalid"), "The Idempotency-Key is invalid",
-			err.message);
-		return;
-	case HX_PROXY_KEY_WHOSE_IS_UNKNOWN:
-		hx_delivery_refuse(
-			delivery, 400, PROBLEM("credential"),
-			"The client of this Idempotency-Key is ambiguous", err.message);
-		return;
-	case HX_PROXY_KEY_NO_CREDENTIAL: refuse_stranger(delivery); return;
+		status = hx_http_body_whole(
+			&delivery->exchange->body, &loop->body_text, &body, &err);
 	}
+	if (status == HAPAX_OK)
+		status = hx_proxy_body_key(
+			route, &delivery->exchange->head, body, &loop->key_scratch,
+			&delivery->claim.key, &err);
+	take_made(delivery, status, &err, hx_clock_mono_ns() - began_ns);
 }
 
 /* NULL: refused. */
@@ -228,7 +339,10 @@ void hx_proxy_take_up(struct hx_delivery *delivery)
 		delivery, route->name, &route->target,
 		config->gateway.route_count + (size_t)(route - config->proxy.routes));
 	if (runs_once(route, head->method, true)) {
-		take_key(delivery);
+		if (route->strategy != NULL)
+			make_key(delivery);
+		else
+			take_key(delivery);
 		return;
 	}
 	if (runs_once(route, head->method, false)) {

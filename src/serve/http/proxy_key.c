@@ -354,21 +354,18 @@ static enum hx_proxy_key_end read_field(
 	return HX_PROXY_KEY_FOUND;
 }
 
-enum hx_proxy_key_end hx_proxy_key_read(
+/* Puts the operation before the client's own key, which stands behind its place. */
+static enum hx_proxy_key_end add_operation(
 	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
-	struct hapax_bytes certificate, struct hx_sha256 *sha, struct hx_proxy_key *ret_key,
-	struct hapax_error *err)
+	struct hapax_bytes certificate, size_t own_size, struct hx_sha256 *sha,
+	struct hx_proxy_key *ret_key, struct hapax_error *err)
 {
-	char *field = ret_key->text + HX_PROXY_OPERATION_DIGITS + 1;
 	unsigned char digest[HX_SHA256_SIZE];
 	char space[HX_HTTP1_LINE_MAX];
 	struct hapax_bytes path;
 	struct hapax_bytes query;
-	size_t size;
-	enum hx_proxy_key_end end = read_field(route, head, field, &size, err);
+	enum hx_proxy_key_end end;
 
-	if (end != HX_PROXY_KEY_FOUND)
-		return end;
 	hx_sha256_reset(sha);
 	end = add_credential(sha, route, head, certificate, err);
 	if (end != HX_PROXY_KEY_FOUND)
@@ -380,8 +377,22 @@ enum hx_proxy_key_end hx_proxy_key_read(
 	hx_sha256_final(sha, digest);
 	hx_hex_encode(digest, HX_PROXY_OPERATION_DIGITS / 2, ret_key->text);
 	ret_key->text[HX_PROXY_OPERATION_DIGITS] = '/';
-	ret_key->size = HX_PROXY_OPERATION_DIGITS + 1 + size;
+	ret_key->size = HX_PROXY_OPERATION_DIGITS + 1 + own_size;
 	return HX_PROXY_KEY_FOUND;
+}
+
+enum hx_proxy_key_end hx_proxy_key_read(
+	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
+	struct hapax_bytes certificate, struct hx_sha256 *sha, struct hx_proxy_key *ret_key,
+	struct hapax_error *err)
+{
+	char *field = ret_key->text + HX_PROXY_OPERATION_DIGITS + 1;
+	size_t size;
+	enum hx_proxy_key_end end = read_field(route, head, field, &size, err);
+
+	if (end != HX_PROXY_KEY_FOUND)
+		return end;
+	return add_operation(route, head, certificate, size, sha, ret_key, err);
 }
 
 /* The body of a file, in pieces. */
@@ -421,20 +432,29 @@ static void add_account(
 	add(sha, HX_BYTES_LIT(""));
 }
 
-enum hapax_status hx_proxy_key_fingerprint(
+/* Everything but the body. */
+static void begin_fingerprint(
 	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
-	const struct hx_http_body *body, struct hx_sha256 *sha,
-	unsigned char ret[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err)
+	struct hx_sha256 *sha)
 {
 	struct hapax_bytes query;
 	size_t path_size = hx_http_path_split(head->path, &query).size;
-	enum hapax_status status = HAPAX_OK;
 
 	hx_sha256_reset(sha);
 	/* The query with its "?": "/a?" is a different request from "/a". */
 	add(sha, hx_bytes((const char *)head->path.data + path_size, head->path.size - path_size));
 	add(sha, hx_http1_known(head, HX_HTTP1_CONTENT_TYPE));
 	add_account(sha, route, head);
+}
+
+enum hapax_status hx_proxy_key_fingerprint(
+	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
+	const struct hx_http_body *body, struct hx_sha256 *sha,
+	unsigned char ret[HAPAX_FINGERPRINT_SIZE], struct hapax_error *err)
+{
+	enum hapax_status status = HAPAX_OK;
+
+	begin_fingerprint(route, head, sha);
 	add_size(sha, body->size);
 	if (hx_http_body_is_in_memory(body))
 		hx_sha256_update(sha, body->memory.data, body->memory.size);
@@ -443,4 +463,23 @@ enum hapax_status hx_proxy_key_fingerprint(
 	if (status == HAPAX_OK)
 		hx_sha256_final(sha, ret);
 	return status;
+}
+
+enum hx_proxy_key_end hx_proxy_key_complete(
+	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
+	struct hapax_bytes certificate, const struct hapax_key *own, struct hx_sha256 *sha,
+	struct hx_proxy_key *ret_key, struct hapax_error *err)
+{
+	static_assert((int)HAPAX_KEY_SIZE_MAX <= (int)HX_SFSTRING_MAX, "any key has room");
+
+	enum hx_proxy_key_end end =
+		add_operation(route, head, certificate, own->key_size, sha, ret_key, err);
+
+	memcpy(ret_key->text + HX_PROXY_OPERATION_DIGITS + 1, own->key, own->key_size);
+	if (!own->has_fingerprint)
+		return end;
+	begin_fingerprint(route, head, sha);
+	hx_sha256_update(sha, own->fingerprint, sizeof(own->fingerprint));
+	hx_sha256_final(sha, ret_key->fingerprint);
+	return end;
 }

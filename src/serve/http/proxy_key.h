@@ -4,6 +4,8 @@
  *
  *	<32 digits>/<Idempotency-Key>
  *
+ * On a route with a strategy, what it makes from header and body takes the place of the field.
+ *
  * The digits are the beginning of SHA-256 over client, method, authority and path. So clients and
  * operations never share a key, and a guessed key reveals no response. Every part has a length
  * prefix and a canonical form: a host in lower case, without a trailing dot and without port 80 or
@@ -15,7 +17,7 @@
  * client with a renewed credential has new keys.
  *
  * The fingerprint covers query, Content-Type, the fields that select an account and the body, in
- * the same form.
+ * the same form; on a route with a strategy, the strategy's own fingerprint instead of the body.
  *
  * Threads: one at a time for each struct hx_sha256.
  */
@@ -27,6 +29,7 @@
 
 #include <hapax/bytes.h>
 #include <hapax/error.h>
+#include <hapax/key.h>
 #include <hapax/record.h>
 
 #include "base/sha256.h"
@@ -63,6 +66,14 @@ enum hx_proxy_key_end hx_proxy_key_read(
 	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
 	struct hapax_bytes certificate, struct hx_sha256 *sha, struct hx_proxy_key *ret_key,
 	struct hapax_error *err);
+
+/*
+ * The key that own, by the strategy of the route, becomes, with the fingerprint. err as above.
+ */
+enum hx_proxy_key_end hx_proxy_key_complete(
+	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
+	struct hapax_bytes certificate, const struct hapax_key *own, struct hx_sha256 *sha,
+	struct hx_proxy_key *ret_key, struct hapax_error *err);
 
 /* Makes the fingerprint. Returns the disk's error for a body in a file. */
 enum hapax_status hx_proxy_key_fingerprint(
