@@ -480,3 +480,17 @@ int hx_io_path_real(const char *path, char ret_path[PATH_MAX])
 {
 	return realpath(path, ret_path) == NULL ? -errno : 0;
 }
+
+int hx_io_copy_owner(int from, int to)
+{
+	struct stat old, new;
+
+	if (fstat(from, &old) != 0 || fstat(to, &new) != 0)
+		return -errno;
+	/* Only root may give a file away, but there is nothing to give if it is the same owner's. */
+	if ((old.st_uid != new.st_uid || old.st_gid != new.st_gid) &&
+	    fchown(to, old.st_uid, old.st_gid) != 0)
+		return -errno;
+	/* Last: to change the owner may take bits of the mode away. */
+	return negative_errno(fchmod(to, old.st_mode & 07777) != 0);
+}

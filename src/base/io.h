@@ -126,6 +126,9 @@ enum hapax_status hx_io_path_absolute(
 /* The file that symbolic links lead to. Returns 0 or a negative errno. */
 int hx_io_path_real(const char *path, char ret_path[PATH_MAX]);
 
+/* Give to, a file of hx_io_system(), the owner, group and mode of from. 0 or a negative errno. */
+int hx_io_copy_owner(int from, int to);
+
 /* Is the path on a tmpfs or similar? False also if unknown. */
 bool hx_io_path_is_in_memory(const char *path);
 

@@ -2,6 +2,7 @@
 
 import hmac
 import json
+import os
 import signal
 
 import api
@@ -147,6 +148,39 @@ def test_erasure_keeps_what_it_cannot_read(cli):
     expect(other.read_text(), "mine")
     expect_in("--tenant is missing", cli.run("decisions", "erase", str(path), code=64).err)
     cli.run("decisions", "erase", "--tenant", "a", str(cli.folder / "absent"), code=66)
+
+
+def test_erasure_keeps_owner_and_mode(cli):
+    """The daemon must be able to write the file again; another user must not be able to read it."""
+    path = cli.folder / "d.log"
+    path.write_text('{"tenant":"a"}\n{"tenant":"b"}\n{"tenant":"c"}\n')
+    path.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(path, 1234, 2345)
+    before = path.stat()
+    expect_in("erased 2 of 3 lines", cli.run("decisions", "erase", "--tenant", "a", "--tenant", "b", str(path)).out)
+    after = path.stat()
+    assert before.st_ino != after.st_ino
+    expect((after.st_uid, after.st_gid, after.st_mode), (before.st_uid, before.st_gid, before.st_mode))
+    expect(path.read_text(), '{"tenant":"c"}\n')
+    expect_in("erased 0 of 1 line\n", cli.run("decisions", "erase", "--tenant", "a", str(path)).out)
+
+
+def test_erasure_refuses_what_it_cannot_replace(cli):
+    path, fifo = cli.folder / "d.log", cli.folder / "fifo"
+    path.write_text('{"tenant":"a"}\n')
+    os.mkfifo(fifo)
+    expect_in("--tenant is empty", cli.run("decisions", "erase", "--tenant", "a", "--tenant", "", str(path), code=64).err)
+    for other in (fifo, cli.folder, "/dev/null"):
+        refused = cli.run("decisions", "erase", "--tenant", "a", str(other), code=66).err
+        expect_in("is not a regular file", refused)
+        assert "hint" not in refused, refused
+    # A name that has no room for a suffix, as root may write to every folder.
+    long = cli.folder / ("d" * 250)
+    long.write_text('{"tenant":"a"}\n')
+    refused = cli.run("decisions", "erase", "--tenant", "a", str(long), code=None)
+    expect_in("could not create", refused.err)
+    expect(long.read_text(), '{"tenant":"a"}\n')
 
 
 def test_a_daemon_does_not_start_without_its_file(cli):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_decisions.c - hapax decisions erase: the decisions of one tenant, out of log.decisions files.
+ * cmd_decisions.c - hapax decisions erase: the decisions of tenants, out of log.decisions files.
  *
  * The new file is written beside the old one and takes its name at the end, so that a crash leaves
  * the one or the other, whole. The file is locked meanwhile: a daemon that writes it holds the same
@@ -20,6 +20,7 @@
 #include "cli/frame/command.h"
 #include "cli/frame/report.h"
 #include "cli/input/input.h"
+#include "cli/print/text.h"
 #include "wire/json/json.h"
 #include "wire/json/json_string.h"
 #include "wire/json/json_write.h"
@@ -29,7 +30,8 @@ enum { FILES_MAX = 256, CHUNK_SIZE = 1024 * 1024, NAMES_MAX = 128 };
 enum { OPTION_TENANT = 1, OPTION_DRY_RUN };
 
 static const struct hx_option options[] = {
-	{OPTION_TENANT, "tenant", 0, HX_OPTION_TEXT, "TENANT", "whose lines are erased", NULL},
+	{OPTION_TENANT, "tenant", 0, HX_OPTION_TEXT, "TENANT",
+	 "whose lines are erased; may be repeated", NULL},
 	{OPTION_DRY_RUN, "dry-run", 0, HX_OPTION_FLAG, NULL, "count only; change nothing", NULL},
 	HX_OPTION_OUTPUT_ROW,
 	{.name = NULL},
@@ -37,7 +39,8 @@ static const struct hx_option options[] = {
 
 struct erasing {
 	struct hx_invocation *inv;
-	struct hapax_bytes tenant;
+	const char *const *tenants;
+	size_t tenant_count;
 	bool is_dry;
 	const char *path;
 	char new_path[PATH_MAX + 16];
@@ -56,7 +59,16 @@ static int report_os(struct erasing *work, int result, const char *what, const c
 
 	(void)hx_error_set(
 		&err, hx_error_status_of(-result), -result, "could not %s '%s'", what, path);
-	return hx_report_error(work->inv->command->name, &err);
+	hx_report(work->inv->command->name, "%s", err.message);
+	return hx_exit_of_status(err.status);
+}
+
+static bool is_of_tenant(const struct erasing *work, struct hx_json_string value)
+{
+	for (size_t i = 0; i < work->tenant_count; i++)
+		if (hx_json_string_equal(value, hapax_bytes_from_text(work->tenants[i])))
+			return true;
+	return false;
 }
 
 enum line { LINE_STAYS, LINE_GOES, LINE_UNREADABLE };
@@ -90,7 +102,7 @@ static enum line read_line(const struct erasing *work, struct hapax_bytes line)
 		value = (struct hx_json_string){
 			json.data + token.text, token.size, token.escaped != 0};
 		has_tenant = true;
-		if (hx_json_string_equal(value, work->tenant))
+		if (is_of_tenant(work, value))
 			found = LINE_GOES;
 	} while (token.type != HX_JSON_END);
 	/* What was cut off may have been the tenant. */
@@ -171,14 +183,48 @@ static int replace(struct erasing *work)
 	return result == 0 ? HX_EXIT_OK : report_os(work, result, "write the folder", folder);
 }
 
+/* The file that takes the old one's place, with its owner and mode. */
+static int create_new(struct erasing *work)
+{
+	const struct hx_io *io = hx_io_system();
+	int result;
+
+	(void)snprintf(work->new_path, sizeof(work->new_path), "%s.erasing", work->path);
+	/* One that is there is from an erasure that was cut off, or a trap: it is not followed. */
+	(void)io->ops->unlink(io->context, work->new_path);
+	work->new_file = io->ops->open(
+		io->context, work->new_path, HX_IO_WRITE | HX_IO_CREATE | HX_IO_EXCLUSIVE, 0600);
+	if (work->new_file < 0) {
+		int code = report_os(work, work->new_file, "create", work->new_path);
+
+		hx_report_hint("the new file is written beside the old one: its folder must be "
+			       "writable");
+		return code;
+	}
+	result = hx_io_copy_owner(work->file, work->new_file);
+	if (result != 0) {
+		int code = report_os(work, result, "keep the owner of", work->path);
+
+		hx_report_hint("run the command as the owner of the file, or as root");
+		return code;
+	}
+	return HX_EXIT_OK;
+}
+
 static int open_files(struct erasing *work)
 {
 	const struct hx_io *io = hx_io_system();
-	struct hx_io_stat stat = {.mode = 0600}, named;
+	struct hx_io_stat stat = {.kind = HX_IO_OTHER}, named = {.kind = HX_IO_FILE};
 	int result;
 
 	if (strlen(work->path) >= PATH_MAX)
 		return report_os(work, -ENAMETOOLONG, "open", work->path);
+	/* To open a pipe or a device may have an effect. */
+	(void)io->ops->stat_path(io->context, work->path, &named);
+	if (named.kind != HX_IO_FILE) {
+		hx_report(work->inv->command->name, "'%s' is not a regular file", work->path);
+		return HX_EXIT_NO_INPUT;
+	}
 	work->file = io->ops->open(io->context, work->path, HX_IO_READ | HX_IO_WRITE, 0);
 	if (work->file < 0) {
 		(void)report_os(work, work->file, "open", work->path);
@@ -202,16 +248,7 @@ static int open_files(struct erasing *work)
 			work->path);
 		return HX_EXIT_BUSY;
 	}
-	if (work->is_dry)
-		return HX_EXIT_OK;
-	(void)snprintf(work->new_path, sizeof(work->new_path), "%s.erasing", work->path);
-	/* One that is there is from an erasure that was cut off, or a trap: it is not followed. */
-	(void)io->ops->unlink(io->context, work->new_path);
-	work->new_file = io->ops->open(
-		io->context, work->new_path, HX_IO_WRITE | HX_IO_CREATE | HX_IO_EXCLUSIVE,
-		stat.mode & 0777);
-	return work->new_file < 0 ? report_os(work, work->new_file, "create", work->new_path)
-				  : HX_EXIT_OK;
+	return work->is_dry ? HX_EXIT_OK : create_new(work);
 }
 
 static void close_files(struct erasing *work, bool is_replaced)
@@ -234,8 +271,9 @@ static void print_erased(const struct erasing *work)
 
 	if (work->inv->settings.format == HX_FORMAT_TEXT) {
 		hx_out_printf(
-			&work->inv->out, "%s: %s%" PRIu64 " of %" PRIu64 " lines\n", work->path,
-			work->is_dry ? "would erase " : "erased ", work->erased, work->lines);
+			&work->inv->out, "%s: %s%" PRIu64 " of %" PRIu64 " line%s\n", work->path,
+			work->is_dry ? "would erase " : "erased ", work->erased, work->lines,
+			hx_text_plural(work->lines));
 		return;
 	}
 	hx_out_json(&json, &work->inv->out);
@@ -271,29 +309,37 @@ static int erase_from(struct erasing *work)
 	if (work->unreadable == 0)
 		return HX_EXIT_OK;
 	hx_report(
-		work->inv->command->name,
-		"'%s' has %" PRIu64 " lines that could not be read; they stay", work->path,
-		work->unreadable);
-	hx_report_hint("look at them by hand: they may name the tenant, too");
+		work->inv->command->name, "'%s': kept %" PRIu64 " line%s that could not be read",
+		work->path, work->unreadable, hx_text_plural(work->unreadable));
+	hx_report_hint("look by hand: a line that was kept may name the tenant, too");
 	return HX_EXIT_DATA;
 }
 
 static int run_erase(struct hx_invocation *inv)
 {
-	const struct hx_option_value *tenant = hx_options_get(&inv->options, OPTION_TENANT);
+	const char *tenants[HX_OPTION_VALUES_MAX];
+	size_t tenant_count =
+		hx_options_all(&inv->options, OPTION_TENANT, tenants, HX_COUNT(tenants));
 	int code = HX_EXIT_OK;
 
-	if (tenant == NULL)
+	if (tenant_count == 0)
 		return hx_report_misuse(
 			inv->command->name, "as in: hapax decisions erase --tenant acme FILE",
 			"--tenant is missing");
+	for (size_t i = 0; i < tenant_count; i++)
+		if (tenants[i][0] == '\0')
+			return hx_report_misuse(
+				inv->command->name,
+				"name the tenant; 'default' is that of clients that name none",
+				"--tenant is empty");
 	for (size_t i = 0; i < inv->options.operand_count; i++) {
 		/* Of a symbolic link, the file is replaced and not the link. */
 		char path[PATH_MAX];
 		bool is_there = hx_io_path_real(inv->options.operands[i], path) == 0;
 		struct erasing work = {
 			.inv = inv,
-			.tenant = hapax_bytes_from_text(tenant->text),
+			.tenants = tenants,
+			.tenant_count = tenant_count,
 			.is_dry = hx_options_get(&inv->options, OPTION_DRY_RUN) != NULL,
 			.path = is_there ? path : inv->options.operands[i],
 			.file = -1,
@@ -310,19 +356,21 @@ static int run_erase(struct hx_invocation *inv)
 static const struct command_exit exits[] = {
 	{HX_EXIT_OK, "erased from every file"},
 	{HX_EXIT_DATA, "a file has lines that could not be read; they stay"},
-	{HX_EXIT_NO_INPUT, "a file could not be read"},
+	{HX_EXIT_NO_INPUT, "a file could not be read, or is not a regular file"},
+	{HX_EXIT_STORE, "a new file could not be written beside the old one, which stays"},
 	{HX_EXIT_BUSY, "a daemon is writing a file"},
 	{0, NULL},
 };
 
 static const struct command_action actions[] = {
 	{.name = "erase",
-	 .summary = "remove the lines of one tenant from files of decisions",
+	 .summary = "remove the lines of tenants from files of decisions",
 	 .usage = "--tenant TENANT FILE... [OPTION]...",
 	 .description =
-		 "Removes the lines of one tenant from FILE, which a daemon wrote for log.decisions.\n"
-		 "A crash leaves the old file or the new one, whole. The file that a daemon is\n"
-		 "writing is refused: rename it first and send the daemon HUP.\n",
+		 "Removes the lines of each TENANT from FILE, which a daemon wrote for log.decisions.\n"
+		 "The new file is written beside the old one and keeps its owner and mode. A crash\n"
+		 "leaves the one or the other, whole. The file that a daemon is writing is refused:\n"
+		 "rename it first and send the daemon HUP.\n",
 	 .operands = {1, FILES_MAX},
 	 .exits = exits,
 	 .run = run_erase},

@@ -100,3 +100,8 @@ void hx_text_bytes(uint64_t bytes, char out[HX_TEXT_SIZE])
 		value /= 1024;
 	(void)snprintf(out, HX_TEXT_SIZE, "%.1f %s", value, units[i]);
 }
+
+const char *hx_text_plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}

@@ -45,4 +45,7 @@ void hx_text_time(int64_t ms, char out[HX_TEXT_SIZE]);
 /* "999 B", "48.0 KiB", "1.5 GiB". */
 void hx_text_bytes(uint64_t bytes, char out[HX_TEXT_SIZE]);
 
+/* "" for one, "s" for other counts. */
+const char *hx_text_plural(uint64_t count);
+
 #endif
