@@ -240,8 +240,8 @@ struct hapax_op {
 	/* In, every type. */
 	enum hapax_op_type type;
 	unsigned flags;            /* enum hapax_op_flags */
-	struct hapax_bytes tenant; /* empty: "default"; at most 128 bytes */
-	struct hapax_bytes group;  /* empty: "default"; at most 128 bytes */
+	struct hapax_bytes tenant; /* empty: "default"; at most 128 bytes, no slash, not "*" */
+	struct hapax_bytes group;  /* the same */
 	struct hapax_bytes key;    /* 1 to 1,024 bytes */
 
 	/* In, by type. */

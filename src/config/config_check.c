@@ -19,6 +19,7 @@
 #include "wire/date.h"
 #include "wire/http1/http1_text.h"
 #include "wire/http1/http_path.h"
+#include "wire/scope_name.h"
 
 __attribute__((format(printf, 2, 3))) static bool fail(
 	char why[HX_SETTING_WHY_SIZE], const char *format, ...)
@@ -103,10 +104,13 @@ bool hx_config_check_scope(const char *text, char why[HX_SETTING_WHY_SIZE])
 
 bool hx_config_check_scope_part(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
+	const char *fault;
+
 	if (text[0] == '\0')
 		return true;
-	if (strchr(text, '/') != NULL)
-		return fail(why, "must not have a slash");
+	fault = hx_scope_name_fault(hapax_bytes_from_text(text));
+	if (fault != NULL)
+		return fail(why, "%s", fault);
 	return check_bytes(hapax_bytes_from_text(text), HX_SCOPE_PART_SIZE_MAX, why);
 }
 

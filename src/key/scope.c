@@ -14,22 +14,22 @@
 #include "base/utf8.h"
 #include "key/key.h"
 #include "key/part.h"
+#include "wire/scope_name.h"
 
-/*
- * A scope is written TENANT/GROUP, so neither may contain a slash. The tenant hapax has records of
- * the daemon's own: an event must not reach them.
- */
+/* The tenant hapax has records of the daemon's own: an event must not reach them. */
 static enum hapax_status check_name(
 	const char *what, struct hapax_bytes name, struct hapax_error *err)
 {
 	char why[HX_UTF8_FAULT_SIZE];
+	const char *fault;
 
 	if (hx_utf8_fault(name, HAPAX_SCOPE_SIZE_MAX, why))
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "%s %s", what, why);
-	if (memchr(name.data, '/', name.size) != NULL)
+	fault = hx_scope_name_fault(name);
+	if (fault != NULL)
 		return hx_error_set(
-			err, HAPAX_ERR_INVALID, 0, "invalid %s '%.*s': a slash is not allowed",
-			what, (int)name.size, (const char *)name.data);
+			err, HAPAX_ERR_INVALID, 0, "%s '%.*s' %s", what, (int)name.size,
+			(const char *)name.data, fault);
 	if (strcmp(what, "tenant") == 0 && hx_bytes_equal(name, HX_BYTES_LIT("hapax")))
 		return hx_error_set(err, HAPAX_ERR_INVALID, 0, "the tenant 'hapax' is reserved");
 	return HAPAX_OK;

@@ -16,6 +16,7 @@
 #include "record/cause.h"
 #include "record/record.h"
 #include "store/core.h"
+#include "wire/scope_name.h"
 
 static const struct hapax_bytes default_name = {"default", 7};
 
@@ -163,6 +164,11 @@ static enum hapax_status find_scope(struct hapax_store *store, struct hapax_op *
 	} else {
 		if (!hx_store_check_bytes(op->tenant, HX_SCOPE_PART_SIZE_MAX) ||
 		    !hx_store_check_bytes(op->group, HX_SCOPE_PART_SIZE_MAX))
+			return HAPAX_ERR_INVALID;
+		/* A record that is there can be read, ended, forgotten and copied all the same. */
+		if (may_begin(op) && op->type != HAPAX_OP_LOAD &&
+		    (hx_scope_name_fault(op->tenant) != NULL ||
+		     hx_scope_name_fault(op->group) != NULL))
 			return HAPAX_ERR_INVALID;
 		scope = may_begin(op)
 			? hx_scope_table_intern(scopes, op->tenant, op->group, &status)

@@ -218,7 +218,7 @@ def test_explain(cli):
 
     cli.run("check", "marked")
     expect(told("marked")[:2], ("done", "replay"))
-    expect_in("marked by 'hapax check'", told("marked")[2])
+    expect_in("it is a mark, as 'hapax check'", told("marked")[2])
     expect(told("absent", code=1)[:2], ("absent", "acquired"))
     token = str(claim(cli, "k"))
     expect(told("k")[:2], ("claimed", "in_progress"))
@@ -230,6 +230,12 @@ def test_explain(cli):
     expect(told("k")[:2], ("parked", "parked"))
     for part in ("no answer", "  hapax resolve k --done\n", "  hapax resolve k --retry\n", "2 runs were started"):
         expect_in(part, told("k")[2])
+    # A command of another store would not find the key. What has a password is not repeated.
+    store = ("--store", f"sqlite:{cli.path}")
+    expect_in(f"  hapax resolve k --done {' '.join(store)}\n", cli.run("explain", "k", *store).out)
+    store = ("--scope", "default/default", "--store", f"sqlite:{cli.path}?a@b=")
+    told_there = cli.run("explain", "k", *store, code=None)
+    assert "a@b" not in told_there.out, told_there
     cli.run("resolve", "k", "--done", "--result", "-", input=b"hello")
     expect(told("k")[:2], ("done", "replay"))
     expect_in("(bytes, ok, status 0, 5 bytes)", told("k")[2])

@@ -182,6 +182,16 @@ def test_bad_rows_stop_it_and_nothing_is_lost(cli):
     expect_in("'processing' does not say that the work is done", answer["bad_rows"][1]["reason"])
 
 
+def test_scopes_that_no_door_takes(cli):
+    """The gateway would refuse the event that such a row stands for: the mark would never be found."""
+    rows = [["k", "a/b", "g"], ["k", "t", "g/"], ["k", "*", "g"], ["k", "t", "g"]]
+    answer = imported(cli, "--from", table(cli, "key tenant group", *rows), "--ttl", "1h", "--write", "--skip-bad")
+    expect(counts(answer), found(rows=4, marks=1, bad=3))
+    reasons = [row["reason"] for row in answer["bad_rows"]]
+    for reason, part in zip(reasons, ("tenant 'a/b' has a slash", "group 'g/' has a slash", "tenant '*' is *"), strict=True):
+        expect_in(part, reason)
+
+
 def test_faults_of_a_file_have_a_place(cli):
     for text, place in (
         ('key,expires_at\na,never\nb"c,never\n', "line 3, column 2: a quote must begin the field"),
@@ -227,6 +237,9 @@ def test_times_and_columns_of_other_systems(cli):
     expect(answer["marks"], 5)
     for key, _ in rows:
         near(record(cli, key), 3600)
+    imported(cli, "--from", table(cli, "key expires_at", ["date", "2099-01-31"], name="date.csv"), "--write")
+    near(record(cli, "date"), (datetime.datetime(2099, 1, 31, tzinfo=datetime.timezone.utc) - NOW).total_seconds())
+    imported(cli, "--from", table(cli, "key expires_at", ["date", "2099-02-31"], name="date.csv"), code=65)
     # processed_at and --ttl: a week of which two days are over; without a time, from now.
     rows = [["week", at(days=-2)], ["gone", at(days=-8)], ["now", ""]]
     answer = imported(cli, "--from", table(cli, "key processed_at", *rows), "--write", "--ttl", "7d")
@@ -539,6 +552,7 @@ def test_results_of_redis(cli):
         answer = imported(cli, *source, code=65)
         expect(counts(answer), found(rows=4, results=2, bad=2))
         expect(sorted(row["place"] for row in answer["bad_rows"]), ["'idempotency:'", "'idempotency:list'"])
+        expect_in("another form than --result-name", str(answer["bad_rows"]))
         cli.run("store", "import", *source, "--write", code=65)
         expect(counts(imported(cli, *source, "--write", "--skip-bad"))["bad"], 2)
         expect(result(cli, "a", "--scope", "t/g"), '{"ok":true}')

@@ -265,6 +265,16 @@ def test_bytes_that_are_no_text(cli):
         expect(call("GET", "/keys/t%C3%A9/g+h/a%2Fb%20c%25").json["key"], "a/b c%")
 
 
+def test_a_scope_has_one_slash(cli):
+    """No claim makes a record whose scope the gateway refuses, and that settings and --scope cannot name."""
+    with api(cli) as (_, call):
+        for name, value, why in (("tenant", "a/b", "the tenant has a slash"), ("group", "a/", "the group has a slash"), ("group", "*", "stands for all")):
+            for path in ("/claim", "/check"):
+                call("POST", path, {"key": "k", name: value}).is_problem(400, why)
+            call("POST", "/operations", {"op": "set", "key": "k", name: value}).is_problem(400)
+        expect(call("POST", "/operations", {"op": "lookup", "key": "k", "tenant": "a/b"}).json["outcome"], "absent")
+
+
 def test_scope_settings_apply(cli):
     config = "scopes:\n  - {scope: default/slow, lease: 2h, ttl: 3d, on_lapse: park}\n"
     with api(cli, config) as (_, call):
@@ -530,6 +540,8 @@ def test_commands_with_a_server(cli):
         named = {"HAPAX_SERVER": url, "HAPAX_AUTH_FILE": str(reader), "HAPAX_STORE": None}
         expect(cli.run("lookup", "b", "--scope", "t/g", "-o", "json", env=named).json["state"], "done")
         cli.run("check", "c", env=named, code=None).says("without an API token")
+        rows = b"key,expires_at\nc,2999-01-01\n"
+        cli.run("store", "import", "--from", "-", "--write", env=named, input=rows, code=69).says("the role 'write'")
         cli.run("keys", "--server", url, code=None).says("401", "token")
         cli.run("keys", *there, "--store", "memory:", code=64).says("cannot use --store together with --server")
         cli.run("keys", "--server", "localhost:8099", code=64).says("is not the URL of a daemon", "http://HOST:8099")

@@ -41,7 +41,8 @@ def test_a_token_is_made(cli):
 
 def test_what_cannot_be_a_token(cli):
     cli.run("config", "token", "--role", "root", code=64).says("root")
-    cli.run("config", "token", "--tenant", "a/b", code=64).says("must not have a slash")
+    cli.run("config", "token", "--tenant", "a/b", code=64).says("has a slash")
+    cli.run("config", "token", "--tenant", "*", code=64).says("stands for all")
     cli.run("config", "token", "--name", "", code=64).says("must not be empty")
     cli.run("config", "token", "x", code=64).says("unexpected argument 'x'")
 

@@ -42,6 +42,14 @@ def test_other_data_is_a_mismatch(cli):
         daemon.wait_for(lambda line: "payload mismatch" in line)
 
 
+def test_a_mismatch_is_told_in_words_of_the_key(cli):
+    config = "gateway:\n  routes:\n    - {path: /field, key: 'field:data.order'}\n    - {path: /}\n"
+    with upstream() as service, serve(cli, service.url, config=config) as daemon:
+        for path, part in (("/field", "with the same key had different data"), ("/", "with the same source and id had")):
+            expect(post(daemon.gateway, "1", b'{"order":1}', path=path).status, 200)
+            post(daemon.gateway, "1", b'{"order":1,"x":1}', path=path).is_problem(422, part)
+
+
 def test_what_is_stored_and_damaged(cli):
     """A retry changes nothing: 500, without Retry-After, and nothing runs."""
     path = cli.folder / "ledger.db"

@@ -111,6 +111,9 @@ static void every_kind(void **state)
 		read("{\"text\":\"a\\u00e9\\n\\\"\",\"any_base64\":\"\\u0041P8A\"}", FIRST, &out,
 		     &err),
 		HAPAX_ERR_INVALID); /* a newline is a control */
+	/* A member that takes text only has no form for other bytes. */
+	assert_non_null(strstr(err.message, "'text' "));
+	assert_null(strstr(err.message, "_base64"));
 	assert_int_equal(
 		read("{\"text\":\"a\\u00e9\\\"\",\"any_base64\":\"\\u0041P8A\",\"hex\":\"00ff\","
 		     "\"number\":-9223372036854775808,\"time\":\"1970-01-01T00:00:01.5Z\","

@@ -52,6 +52,31 @@ static void only_what_may_begin_brings_a_scope(void **state)
 	hapax_store_close(&stub.base);
 }
 
+/* Where there is such a record, from an older version, it can be read, ended and copied. */
+static void a_scope_that_cannot_be_written_does_not_begin(void **state)
+{
+	static const char *const names[] = {"a/b", "/", "*", "a*", "ab"};
+	struct stub_store stub;
+
+	(void)state;
+	stub_store_open(&stub, HAPAX_STORE_NO_HOUSEKEEPING);
+	for (size_t i = 0; i < HX_COUNT(names); i++) {
+		for (unsigned type = HAPAX_OP_CLAIM; type <= HAPAX_OP_EXPIRE; type++) {
+			struct hapax_op op = op_of((enum hapax_op_type)type, names[i]);
+			bool begins = type == HAPAX_OP_CLAIM || type == HAPAX_OP_CHECK ||
+				type == HAPAX_OP_SET;
+
+			(void)hx_store_check_ops(&stub.base, &op, 1);
+			assert_int_equal(op.status, begins && i < 3 ? HAPAX_ERR_INVALID : HAPAX_OK);
+			op = op_of((enum hapax_op_type)type, "ab");
+			op.group = hapax_bytes_from_text(names[i]);
+			(void)hx_store_check_ops(&stub.base, &op, 1);
+			assert_int_equal(op.status, begins && i < 3 ? HAPAX_ERR_INVALID : HAPAX_OK);
+		}
+	}
+	hapax_store_close(&stub.base);
+}
+
 static void attempt_id_of_zeros_is_invalid(void **state)
 {
 	static const unsigned char zeros[HAPAX_ATTEMPT_ID_SIZE];
@@ -109,6 +134,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_what_may_begin_brings_a_scope),
+		cmocka_unit_test(a_scope_that_cannot_be_written_does_not_begin),
 		cmocka_unit_test(attempt_id_of_zeros_is_invalid),
 		cmocka_unit_test(group_is_checked_without_its_refused),
 		cmocka_unit_test(bytes_need_data_and_bounds),

@@ -120,7 +120,9 @@ static void what_is_done_is_replayed_until_it_expires(void **state)
 	(void)state;
 	record.origin = HAPAX_ORIGIN_CHECK;
 	tell(&record, 0, true);
-	expect(1, "There is no result to replay: it was marked by 'hapax check'.");
+	expect(1,
+	       "There is no result to replay: it is a mark, as 'hapax check' and 'hapax "
+	       "store import' make it.");
 	expect(2, "It expires 2026-11-15T21:22:15Z (in 1h); after that the key counts as new.");
 	assert_int_equal(story.next, HAPAX_OUTCOME_REPLAY);
 	assert_int_equal(story.actions[0], HX_STORY_FORGET);

@@ -343,7 +343,11 @@ static int take_page(struct reader *reader, struct hapax_bytes rest, uint64_t *r
 		if (!split(reader, name, fields)) {
 			import->rows++;
 			set_place(import, name);
-			code = hx_import_bad(import, "the name has another form than --name");
+			code = hx_import_bad(
+				import, "the name has another form than %s",
+				!reader->has_result        ? "--name"
+					: reader->has_mark ? "--name and --result-name"
+							   : "--result-name");
 			continue;
 		}
 		if (ask(reader, fields) != HAPAX_OK)

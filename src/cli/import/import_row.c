@@ -14,6 +14,7 @@
 #include "base/utf8.h"
 #include "cli/import/import.h"
 #include "wire/date.h"
+#include "wire/scope_name.h"
 
 /* Words of other systems for a run that is over; a run in progress is none of them. */
 static const char *const words_of_success[] = {"success",  "succeeded", "successful", "ok",
@@ -21,7 +22,7 @@ static const char *const words_of_success[] = {"success",  "succeeded", "success
 					       "finished", NULL};
 static const char *const words_of_failure[] = {"failed", "failure", "error", "definitive", NULL};
 
-enum { SECONDS_DIGITS_MAX = 11, TIME_SIZE = 64, LONGER_MS = 60 * 1000 };
+enum { SECONDS_DIGITS_MAX = 11, TIME_SIZE = 64, DATE_SIZE = 10, LONGER_MS = 60 * 1000 };
 
 static bool is_word(struct hapax_bytes text, const char *const *words)
 {
@@ -56,7 +57,7 @@ static bool read_digits(struct hapax_bytes text, int64_t *ret_number)
 
 /*
  * A time: RFC 3339; as SQL writes it, with a blank and an offset in hours, or without an offset for
- * UTC; or seconds since 1970, or milliseconds if there are 12 digits or more.
+ * UTC; a date, for its first moment in UTC; or seconds since 1970, or milliseconds if there are 12 digits or more.
  */
 static bool read_time(struct hapax_bytes text, int64_t *ret_ms)
 {
@@ -73,6 +74,11 @@ static bool read_time(struct hapax_bytes text, int64_t *ret_ms)
 		if (text.size <= SECONDS_DIGITS_MAX)
 			*ret_ms *= HX_MS_PER_S;
 		return *ret_ms <= HX_UTC_MS_MAX;
+	}
+	if (size == DATE_SIZE) {
+		(void)snprintf(
+			time, sizeof(time), "%.*sT00:00:00Z", (int)size, (const char *)text.data);
+		return hx_date_parse(hapax_bytes_from_text(time), ret_ms);
 	}
 	if (size < strlen("2026-01-01T00:00:00") || size + sizeof(":00") > sizeof(time))
 		return false;
@@ -169,12 +175,20 @@ static bool copy_part(
 	struct hx_import_entry *entry, const char *what, struct hapax_bytes value,
 	struct hapax_bytes fallback, size_t size_max, char why[HX_IMPORT_WHY_SIZE])
 {
+	bool is_scope = size_max == HX_SCOPE_PART_SIZE_MAX;
 	char fault[HX_UTF8_FAULT_SIZE];
 
 	if (value.size == 0)
 		value = fallback;
 	if (hx_utf8_fault(value, size_max, fault)) {
 		(void)snprintf(why, HX_IMPORT_WHY_SIZE, "%s %s", what, fault);
+		return false;
+	}
+	if (is_scope && hx_scope_name_fault(value) != NULL) {
+		(void)snprintf(
+			why, HX_IMPORT_WHY_SIZE, "%s '%.*s' %s", what,
+			(int)(value.size > 40 ? 40 : value.size), (const char *)value.data,
+			hx_scope_name_fault(value));
 		return false;
 	}
 	if (hx_buf_append(&entry->bytes, value.data, value.size) == HAPAX_OK)

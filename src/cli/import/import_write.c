@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/limits.h"
+#include "cli/frame/key_command.h"
 #include "cli/frame/report.h"
 #include "cli/import/import.h"
 
@@ -125,7 +126,7 @@ static int run_ops(struct hx_import *import, size_t count)
 
 	if (count == 0 || hapax_store_run(import->store, import->ops, count, &err) == HAPAX_OK)
 		return HX_EXIT_OK;
-	return hx_report_error(import->inv->command->name, &err);
+	return hx_key_command_report(import->inv, import->store, &import->ops[0], &err);
 }
 
 static int look_up(struct hx_import *import)

@@ -11,14 +11,19 @@
 #include "base/limits.h"
 #include "base/utf8.h"
 #include "cli/frame/report.h"
+#include "wire/scope_name.h"
 
 static int read_text(
 	const char *command, const char *what, struct hapax_bytes text, size_t size_max)
 {
 	char why[HX_UTF8_FAULT_SIZE];
 
-	if (!hx_utf8_fault(text, size_max, why))
-		return HX_EXIT_OK;
+	if (!hx_utf8_fault(text, size_max, why)) {
+		const char *fault =
+			size_max == HX_SCOPE_PART_SIZE_MAX ? hx_scope_name_fault(text) : NULL;
+
+		return fault == NULL ? HX_EXIT_OK : hx_report_usage(command, "%s %s", what, fault);
+	}
 	(void)hx_report_usage(command, "%s %s", what, why);
 	if (text.size == 0)
 		hx_report_hint("use 1 to %zu bytes of UTF-8", size_max);

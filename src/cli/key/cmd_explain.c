@@ -43,7 +43,21 @@ static bool is_plain(struct hapax_bytes key)
 	return true;
 }
 
-/* Print a command line for a key in the requested scope. */
+/* The option as it was given; a value with a blank or a password is not repeated. */
+static void print_option(const struct hx_invocation *inv, struct hx_out *out, int id)
+{
+	const struct hx_option_value *value = hx_options_get(&inv->options, id);
+
+	if (value == NULL)
+		return;
+	hx_out_printf(
+		out, " --%s %s", value->option->name,
+		is_plain(hapax_bytes_from_text(value->text)) && strchr(value->text, '@') == NULL
+			? value->text
+			: value->option->value);
+}
+
+/* Print a command line for a key in the requested scope and store. */
 static void print_action(
 	const struct hx_invocation *inv, struct hx_out *out, const struct hapax_op *op,
 	enum hx_story_action action)
@@ -51,7 +65,8 @@ static void print_action(
 	/* In the order of enum hx_story_action: text before and after the key. */
 	static const char *const commands[][2] = {
 		{"resolve", " --done"}, {"resolve", " --retry"}, {"forget", ""}};
-	const struct hx_option_value *scope = hx_options_get(&inv->options, HX_OPTION_SCOPE);
+	static const int ids[] = {
+		HX_OPTION_SCOPE, HX_OPTION_STORE, HX_OPTION_SERVER, HX_OPTION_AUTH_FILE};
 
 	hx_out_printf(out, "  hapax %s ", commands[action][0]);
 	if (is_plain(op->key))
@@ -59,8 +74,8 @@ static void print_action(
 	else
 		hx_out_text(out, "KEY");
 	hx_out_text(out, commands[action][1]);
-	if (scope != NULL && is_plain(hapax_bytes_from_text(scope->text)))
-		hx_out_printf(out, " --scope %s", scope->text);
+	for (size_t i = 0; i < HX_COUNT(ids); i++)
+		print_option(inv, out, ids[i]);
 	hx_out_printf(out, "\n      %s\n", hx_story_reason(action));
 }
 

@@ -18,6 +18,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <hapax/key.h>
+
 #include "base/bytes.h"
 #include "base/error.h"
 #include "observe/logger/logger.h"
@@ -269,7 +271,8 @@ static const char *const texts[][2][2] = {
 		  "again"}},
 	[MISMATCH] =
 		{{"The event was already delivered with different data",
-		  "an event with the same source and id had different data; use a new id"},
+		  "an event with the same key had different data; an event that differs needs "
+		  "another key"},
 		 {"Idempotency-Key is already used",
 		  "This operation is idempotent and it requires correct usage of Idempotency Key. "
 		  "Idempotency Key MUST not be reused across different payloads of this "
@@ -299,13 +302,18 @@ static const char *const texts[][2][2] = {
 static void answer_ending(struct hx_delivery *delivery, enum ending ending)
 {
 	bool is_own = delivery->door == HX_DOOR_PROXY && texts[ending][1][0] != NULL;
-	const struct hx_http_problem problem = {
+	struct hx_http_problem problem = {
 		.status = endings[ending].status,
 		.type = endings[ending].type,
 		.title = texts[ending][is_own][0],
 		.detail = texts[ending][is_own][1],
 		.error_code = ending == IN_PROGRESS ? "idempotency_key_in_use" : NULL};
 
+	/* Its sender knows what the key is made of, unless the route has a strategy of its own. */
+	if (ending == MISMATCH && !is_own &&
+	    strcmp(hapax_key_strategy_text(delivery->claim.route->strategy), "event-id") == 0)
+		problem.detail =
+			"an event with the same source and id had different data; use a new id";
 	if (!is_one_of_many(delivery, endings[ending].conclusion))
 		send_problem(delivery, &problem, endings[ending].decision, endings[ending].again);
 }

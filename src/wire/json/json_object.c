@@ -114,10 +114,13 @@ static enum hapax_status read_text(
 			"'%s' must be %" PRId64 " to %" PRId64 " bytes long, not %zu", field->name,
 			field->min, field->max, value.size);
 	if (!(field->flags & HX_JSON_FIELD_CONTROLS) && value.size > 0 &&
-	    hx_utf8_fault(value, (size_t)field->max, why))
+	    hx_utf8_fault(value, (size_t)field->max, why)) {
+		if (field->kind != HX_JSON_FIELD_BYTES)
+			return fault(reader, node, err, "'%s' %s", field->name, why);
 		return fault(
 			reader, node, err, "'%s' %s; '%s%s' accepts any bytes", field->name, why,
 			field->name, base64_suffix);
+	}
 	*out = value;
 	return HAPAX_OK;
 }

@@ -124,7 +124,9 @@ static void tell_done(struct hx_story *story)
 	if (result->kind == HAPAX_RESULT_NONE)
 		hx_story_add(
 			story, "There is no result to replay%s.",
-			is_check ? ": it was marked by 'hapax check'" : "");
+			is_check
+				? ": it is a mark, as 'hapax check' and 'hapax store import' make it"
+				: "");
 	else if (result->omitted_bytes > 0)
 		hx_story_add(
 			story,
