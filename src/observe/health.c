@@ -8,6 +8,8 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/clock.h"
+#include "observe/condition.h"
 #include "wire/json/json_write.h"
 #include "wire/media_type.h"
 #include "wire/percent.h"
@@ -63,64 +65,104 @@ size_t hx_health_exclude(
 	return left;
 }
 
-static enum hapax_status render_short(
-	const struct hx_health_component *components, size_t count, struct hapax_buf *out)
+static enum hapax_status render_short(const struct hx_health *health, struct hapax_buf *out)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (!components[i].is_ok && !components[i].is_optional)
+	for (size_t i = 0; i < health->count; i++) {
+		const struct hx_health_component *component = &health->components[i];
+
+		if (!component->is_ok && !component->is_optional)
 			return hx_buf_printf(
-				out, "%s: %s\n", components[i].name,
-				components[i].reason == NULL ? "failed" : components[i].reason);
+				out, "%s: %s\n", component->name,
+				component->reason == NULL ? "failed" : component->reason);
 	}
 	return hx_buf_printf(out, "ok\n");
 }
 
-static enum hapax_status render_verbose(
-	const char *probe, const struct hx_health_component *components, size_t count,
-	struct hapax_buf *out)
+static enum hapax_status render_component(
+	const struct hx_health_component *component, struct hapax_buf *out)
+{
+	const char *state = component->is_optional ? "failed (optional)" : "failed";
+
+	return hx_buf_printf(
+		out, "[%c]%s %s%s%s\n", component->is_ok ? '+' : '-', component->name,
+		component->is_ok ? "ok" : state, component->reason == NULL ? "" : ": ",
+		component->reason == NULL ? "" : component->reason);
+}
+
+static enum hapax_status render_condition(const struct hx_condition_row *row, struct hapax_buf *out)
+{
+	const struct hx_condition_kind *kind = &hx_condition_kinds[row->condition];
+	char since[32];
+
+	hx_clock_format_utc(row->since_ms, since);
+	return hx_buf_printf(
+		out, "[!]%s%s%s (%s, since %s): %s\n", kind->name,
+		row->subject[0] == '\0' ? "" : " ", row->subject, hx_severity_names[kind->severity],
+		since, row->reason);
+}
+
+static enum hapax_status render_verbose(const struct hx_health *health, struct hapax_buf *out)
 {
 	enum hapax_status status = HAPAX_OK;
 
-	for (size_t i = 0; i < count && status == HAPAX_OK; i++) {
-		const struct hx_health_component *component = &components[i];
-
-		status = hx_buf_printf(
-			out, "[%c]%s %s%s%s\n", component->is_ok ? '+' : '-', component->name,
-			component->is_ok                 ? "ok"
-				: component->is_optional ? "failed (optional)"
-							 : "failed",
-			component->reason == NULL ? "" : ": ",
-			component->reason == NULL ? "" : component->reason);
-	}
+	for (size_t i = 0; i < health->count && status == HAPAX_OK; i++)
+		status = render_component(&health->components[i], out);
+	for (size_t i = 0; i < health->condition_count && status == HAPAX_OK; i++)
+		status = render_condition(&health->conditions[i], out);
 	if (status == HAPAX_OK)
 		status = hx_buf_printf(
-			out, "%s check %s\n", probe,
-			hx_health_is_ok(components, count) ? "passed" : "failed");
+			out, "%s check %s\n", health->probe,
+			hx_health_is_ok(health->components, health->count) ? "passed" : "failed");
 	return status;
 }
 
-static enum hapax_status render_json(
-	const char *probe, const struct hx_health_component *components, size_t count,
-	struct hapax_buf *out)
+static void write_component(struct hx_json_write *json, const struct hx_health_component *component)
 {
+	hx_json_write_begin(json, NULL, '{');
+	hx_json_write_text(json, "name", component->name);
+	hx_json_write_text(json, "status", component->is_ok ? "ok" : "failed");
+	if (component->is_optional)
+		hx_json_write_boolean(json, "optional", true);
+	if (component->reason != NULL)
+		hx_json_write_text(json, "reason", component->reason);
+	hx_json_write_end(json, '}');
+}
+
+static void write_condition(struct hx_json_write *json, const struct hx_condition_row *row)
+{
+	const struct hx_condition_kind *kind = &hx_condition_kinds[row->condition];
+	char since[32];
+
+	hx_clock_format_utc(row->since_ms, since);
+	hx_json_write_begin(json, NULL, '{');
+	hx_json_write_text(json, "name", kind->name);
+	if (row->subject[0] != '\0')
+		hx_json_write_text(json, "subject", row->subject);
+	hx_json_write_text(json, "severity", hx_severity_names[kind->severity]);
+	hx_json_write_text(json, "since", since);
+	hx_json_write_text(json, "reason", row->reason);
+	hx_json_write_end(json, '}');
+}
+
+static enum hapax_status render_json(const struct hx_health *health, struct hapax_buf *out)
+{
+	bool is_ok = hx_health_is_ok(health->components, health->count);
 	struct hx_json_write json;
 
 	hx_json_write_init(&json, out);
 	hx_json_write_begin(&json, NULL, '{');
-	hx_json_write_text(&json, "probe", probe);
-	hx_json_write_text(&json, "status", hx_health_is_ok(components, count) ? "ok" : "failed");
+	hx_json_write_text(&json, "probe", health->probe);
+	hx_json_write_text(&json, "status", is_ok ? "ok" : "failed");
 	hx_json_write_begin(&json, "components", '[');
-	for (size_t i = 0; i < count; i++) {
-		hx_json_write_begin(&json, NULL, '{');
-		hx_json_write_text(&json, "name", components[i].name);
-		hx_json_write_text(&json, "status", components[i].is_ok ? "ok" : "failed");
-		if (components[i].is_optional)
-			hx_json_write_boolean(&json, "optional", true);
-		if (components[i].reason != NULL)
-			hx_json_write_text(&json, "reason", components[i].reason);
-		hx_json_write_end(&json, '}');
-	}
+	for (size_t i = 0; i < health->count; i++)
+		write_component(&json, &health->components[i]);
 	hx_json_write_end(&json, ']');
+	if (health->conditions != NULL) {
+		hx_json_write_begin(&json, "conditions", '[');
+		for (size_t i = 0; i < health->condition_count; i++)
+			write_condition(&json, &health->conditions[i]);
+		hx_json_write_end(&json, ']');
+	}
 	hx_json_write_end(&json, '}');
 	if (json.status == HAPAX_OK)
 		json.status = hx_buf_append_byte(out, '\n');
@@ -128,16 +170,15 @@ static enum hapax_status render_json(
 }
 
 enum hapax_status hx_health_render(
-	const char *probe, const struct hx_health_component *components, size_t count,
-	enum hx_health_form form, struct hapax_buf *out)
+	const struct hx_health *health, enum hx_health_form form, struct hapax_buf *out)
 {
 	size_t begin = out->size;
 	enum hapax_status status = HAPAX_OK;
 
 	switch (form) {
-	case HX_HEALTH_SHORT: status = render_short(components, count, out); break;
-	case HX_HEALTH_VERBOSE: status = render_verbose(probe, components, count, out); break;
-	case HX_HEALTH_JSON: status = render_json(probe, components, count, out); break;
+	case HX_HEALTH_SHORT: status = render_short(health, out); break;
+	case HX_HEALTH_VERBOSE: status = render_verbose(health, out); break;
+	case HX_HEALTH_JSON: status = render_json(health, out); break;
 	}
 	if (status != HAPAX_OK)
 		out->size = begin;

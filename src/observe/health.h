@@ -16,6 +16,8 @@
 #include <hapax/error.h>
 #include <hapax/store.h>
 
+struct hx_condition_row;
+
 /* A part of the daemon that can be healthy or not: "store", "upstream", "drain". */
 struct hx_health_component {
 	const char *name;
@@ -47,10 +49,18 @@ enum hx_health_form hx_health_form_of(struct hapax_bytes query, struct hapax_byt
 size_t hx_health_exclude(
 	struct hx_health_component *components, size_t count, struct hapax_bytes query);
 
-/* Append the body. probe: "livez", "readyz", "healthz", "startupz". */
+/* What a body says. */
+struct hx_health {
+	const char *probe; /* "livez", "readyz", "healthz", "startupz" */
+	const struct hx_health_component *components;
+	size_t count;
+	const struct hx_condition_row *conditions; /* NULL: this probe has none */
+	size_t condition_count;
+};
+
+/* Append the body. */
 enum hapax_status hx_health_render(
-	const char *probe, const struct hx_health_component *components, size_t count,
-	enum hx_health_form form, struct hapax_buf *out);
+	const struct hx_health *health, enum hx_health_form form, struct hapax_buf *out);
 
 /*
  * Append the body of /actuator/deduplication (D6), a JSON object with the members requestCount,

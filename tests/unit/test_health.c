@@ -15,6 +15,8 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/macros.h"
+#include "observe/condition.h"
 
 static struct hapax_buf out;
 
@@ -39,6 +41,15 @@ static void expect(const char *text)
 	hx_buf_clear(&out);
 }
 
+static enum hapax_status render(
+	const char *probe, const struct hx_health_component *components, size_t count,
+	enum hx_health_form form, struct hapax_buf *to)
+{
+	const struct hx_health health = {.probe = probe, .components = components, .count = count};
+
+	return hx_health_render(&health, form, to);
+}
+
 static const struct hx_health_component well[] = {
 	{.name = "store", .is_ok = true},
 	{.name = "upstream", .is_optional = true, .reason = "\"x\" does not answer"},
@@ -53,13 +64,13 @@ static const struct hx_health_component ill[] = {
 static void short_bodies(void **state)
 {
 	(void)state;
-	assert_int_equal(hx_health_render("livez", NULL, 0, HX_HEALTH_SHORT, &out), HAPAX_OK);
+	assert_int_equal(render("livez", NULL, 0, HX_HEALTH_SHORT, &out), HAPAX_OK);
 	expect("ok\n");
 	assert_true(hx_health_is_ok(NULL, 0));
-	assert_int_equal(hx_health_render("readyz", well, 2, HX_HEALTH_SHORT, &out), HAPAX_OK);
+	assert_int_equal(render("readyz", well, 2, HX_HEALTH_SHORT, &out), HAPAX_OK);
 	expect("ok\n");
 	assert_true(hx_health_is_ok(well, 2));
-	assert_int_equal(hx_health_render("readyz", ill, 3, HX_HEALTH_SHORT, &out), HAPAX_OK);
+	assert_int_equal(render("readyz", ill, 3, HX_HEALTH_SHORT, &out), HAPAX_OK);
 	expect("store: not reached\n");
 	assert_false(hx_health_is_ok(ill, 3));
 }
@@ -67,11 +78,11 @@ static void short_bodies(void **state)
 static void verbose_bodies_are_those_of_kubernetes(void **state)
 {
 	(void)state;
-	assert_int_equal(hx_health_render("readyz", well, 2, HX_HEALTH_VERBOSE, &out), HAPAX_OK);
+	assert_int_equal(render("readyz", well, 2, HX_HEALTH_VERBOSE, &out), HAPAX_OK);
 	expect("[+]store ok\n"
 	       "[-]upstream failed (optional): \"x\" does not answer\n"
 	       "readyz check passed\n");
-	assert_int_equal(hx_health_render("healthz", ill, 3, HX_HEALTH_VERBOSE, &out), HAPAX_OK);
+	assert_int_equal(render("healthz", ill, 3, HX_HEALTH_VERBOSE, &out), HAPAX_OK);
 	expect("[-]upstream failed (optional)\n"
 	       "[-]store failed: not reached\n"
 	       "[+]drain ok: not draining\n"
@@ -81,12 +92,41 @@ static void verbose_bodies_are_those_of_kubernetes(void **state)
 static void json_bodies(void **state)
 {
 	(void)state;
-	assert_int_equal(hx_health_render("startupz", NULL, 0, HX_HEALTH_JSON, &out), HAPAX_OK);
+	assert_int_equal(render("startupz", NULL, 0, HX_HEALTH_JSON, &out), HAPAX_OK);
 	expect("{\"probe\":\"startupz\",\"status\":\"ok\",\"components\":[]}\n");
-	assert_int_equal(hx_health_render("readyz", ill, 2, HX_HEALTH_JSON, &out), HAPAX_OK);
+	assert_int_equal(render("readyz", ill, 2, HX_HEALTH_JSON, &out), HAPAX_OK);
 	expect("{\"probe\":\"readyz\",\"status\":\"failed\",\"components\":["
 	       "{\"name\":\"upstream\",\"status\":\"failed\",\"optional\":true},"
 	       "{\"name\":\"store\",\"status\":\"failed\",\"reason\":\"not reached\"}]}\n");
+}
+
+/* E13: what is wrong, since when and how bad, for people and for programs. */
+static void conditions_are_listed(void **state)
+{
+	static const struct hx_condition_row rows[] = {
+		{.condition = HX_CONDITION_DISK_FULL, .reason = "no space", .since_ms = 0},
+		{.condition = HX_CONDITION_UPSTREAM_DOWN,
+		 .subject = "a:1",
+		 .reason = "refused",
+		 .since_ms = 1000},
+	};
+	struct hx_health health = {
+		.probe = "healthz", .conditions = rows, .condition_count = HX_COUNT(rows)};
+
+	(void)state;
+	assert_int_equal(hx_health_render(&health, HX_HEALTH_VERBOSE, &out), HAPAX_OK);
+	expect("[!]disk_full (critical, since 1970-01-01T00:00:00.000Z): no space\n"
+	       "[!]upstream_down a:1 (warning, since 1970-01-01T00:00:01.000Z): refused\n"
+	       "healthz check passed\n");
+	assert_int_equal(hx_health_render(&health, HX_HEALTH_JSON, &out), HAPAX_OK);
+	expect("{\"probe\":\"healthz\",\"status\":\"ok\",\"components\":[],\"conditions\":["
+	       "{\"name\":\"disk_full\",\"severity\":\"critical\","
+	       "\"since\":\"1970-01-01T00:00:00.000Z\",\"reason\":\"no space\"},"
+	       "{\"name\":\"upstream_down\",\"subject\":\"a:1\",\"severity\":\"warning\","
+	       "\"since\":\"1970-01-01T00:00:01.000Z\",\"reason\":\"refused\"}]}\n");
+	health.condition_count = 0;
+	assert_int_equal(hx_health_render(&health, HX_HEALTH_JSON, &out), HAPAX_OK);
+	expect("{\"probe\":\"healthz\",\"status\":\"ok\",\"components\":[],\"conditions\":[]}\n");
 }
 
 static void the_form_is_the_one_that_is_asked_for(void **state)
@@ -158,10 +198,8 @@ static void without_room_nothing_is_written(void **state)
 	hx_buf_init(&small, 20);
 	assert_int_equal(hx_buf_append(&small, "x", 1), HAPAX_OK);
 	assert_int_equal(hx_health_deduplication_render(&stats, &small), HAPAX_ERR_LIMIT);
-	assert_int_equal(
-		hx_health_render("readyz", ill, 3, HX_HEALTH_JSON, &small), HAPAX_ERR_LIMIT);
-	assert_int_equal(
-		hx_health_render("readyz", ill, 3, HX_HEALTH_VERBOSE, &small), HAPAX_ERR_LIMIT);
+	assert_int_equal(render("readyz", ill, 3, HX_HEALTH_JSON, &small), HAPAX_ERR_LIMIT);
+	assert_int_equal(render("readyz", ill, 3, HX_HEALTH_VERBOSE, &small), HAPAX_ERR_LIMIT);
 	assert_int_equal(small.size, 1);
 	hx_buf_done(&small);
 }
@@ -172,6 +210,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(short_bodies, init, done),
 		cmocka_unit_test_setup_teardown(verbose_bodies_are_those_of_kubernetes, init, done),
 		cmocka_unit_test_setup_teardown(json_bodies, init, done),
+		cmocka_unit_test_setup_teardown(conditions_are_listed, init, done),
 		cmocka_unit_test(the_form_is_the_one_that_is_asked_for),
 		cmocka_unit_test(components_can_be_excluded),
 		cmocka_unit_test_setup_teardown(deduplication_is_as_d6_has_it, init, done),

@@ -44,6 +44,7 @@ static int init(void **state)
 	memset(&serve, 0, sizeof(serve));
 	memset(&facts, 0, sizeof(facts));
 	memset(&probe, 0, sizeof(probe));
+	hx_conditions_init(&serve.conditions, NULL, NULL);
 	serve.loops = loops;
 	serve.loop_count = LOOPS;
 	for (size_t i = 0; i < LOOPS; i++)

@@ -36,6 +36,7 @@
 
 #include "wire/promtext.h"
 
+struct hx_condition_row;
 struct hx_consumer_facts;
 struct hx_io;
 struct hx_metrics;
@@ -272,6 +273,8 @@ struct hx_metrics_facts {
 	const struct hx_audit_facts *audits;    /* of the outbox */
 	size_t audit_count;
 	bool is_ready;
+	const struct hx_condition_row *conditions; /* the open ones; NULL: left out */
+	size_t condition_count;
 	const struct hx_io *process_io; /* to read /proc/self for process_*; NULL: leave it out */
 };
 

@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "observe/metrics/cells.h"
+#include "observe/condition.h"
 #include "observe/metrics/metrics_consumers.h"
 #include "observe/metrics/process_facts.h"
 
@@ -469,6 +470,44 @@ static void write_memory(struct render *render)
 		      "Maximum size of temporary files.", (double)memory->files_max);
 }
 
+/* A row of each kind: those that do not hold are 0. */
+static void write_conditions(struct render *render)
+{
+	const struct hx_metrics_facts *facts = render->facts;
+	uint64_t counts[HX_CONDITION_COUNT] = {0};
+	int64_t since_ms[HX_CONDITION_COUNT];
+
+	if (facts->conditions == NULL)
+		return;
+	for (size_t i = 0; i < facts->condition_count; i++) {
+		const struct hx_condition_row *row = &facts->conditions[i];
+
+		/* The oldest comes first. */
+		if (counts[row->condition]++ == 0)
+			since_ms[row->condition] = row->since_ms;
+	}
+	family(render, HX_PROMTEXT_GAUGE, "hapax_conditions", NULL,
+	       "Conditions that hold now: what /healthz reports.");
+	for (size_t i = 0; i < HX_CONDITION_COUNT; i++) {
+		const struct hx_condition_kind *kind = &hx_condition_kinds[i];
+		const struct hx_promtext_label labels[] = {
+			{"name", hapax_bytes_from_text(kind->name)},
+			{"severity", hapax_bytes_from_text(hx_severity_names[kind->severity])},
+		};
+
+		hx_promtext_count(&render->text, labels, 2, counts[i]);
+	}
+	family(render, HX_PROMTEXT_GAUGE, "hapax_condition_since_timestamp_seconds", "seconds",
+	       "Time at which the oldest of them began.");
+	for (size_t i = 0; i < HX_CONDITION_COUNT; i++) {
+		struct hx_promtext_label label = {
+			"name", hapax_bytes_from_text(hx_condition_kinds[i].name)};
+
+		if (counts[i] > 0)
+			hx_promtext_value(&render->text, &label, 1, (double)since_ms[i] / 1e3);
+	}
+}
+
 static void write_daemon(struct render *render)
 {
 	const struct hx_metrics_facts *facts = render->facts;
@@ -476,6 +515,7 @@ static void write_daemon(struct render *render)
 
 	gauge(render, "hapax_ready", NULL, "1 while /readyz reports ready.",
 	      facts->is_ready ? 1 : 0);
+	write_conditions(render);
 	write_memory(render);
 	count(render, "hapax_config_reloads", "Reloads of the configuration.", facts->reloads);
 	count(render, "hapax_config_reload_failures", "Rejected reloads of the configuration.",

@@ -160,6 +160,8 @@ static void show_metrics(struct question *question)
 	hx_probe_ready(&probe, serve, known);
 	facts.is_store_up = probe.is_store_up;
 	facts.is_ready = hx_health_is_ok(probe.components, probe.count);
+	facts.conditions = probe.conditions;
+	facts.condition_count = probe.condition_count;
 	hapax_processor_stats(serve->processor, &processor);
 	hx_buf_clear(&serve->page);
 	facts.scope_keys = hx_tenant_keys_hold(&serve->view.keys, &facts.scope_key_count);
@@ -202,21 +204,25 @@ static void show_health(struct question *question)
 	enum hx_health_form form = hx_health_form_of(
 		question->query, field_of(&question->exchange->head, HX_BYTES_LIT("Accept")));
 	struct hx_probe probe = {.count = 0};
-	size_t count;
+	struct hx_health health = {
+		.probe = question->page->path + 1, .components = probe.components};
 
-	if (question->page->wait_ms_max == 0)
+	if (question->page->wait_ms_max == 0) {
 		hx_probe_live(&probe, serve);
-	else
+	} else {
 		hx_probe_ready(&probe, serve, &question->facts);
-	count = hx_health_exclude(probe.components, probe.count, question->query);
+		health.conditions = probe.conditions;
+		health.condition_count = probe.condition_count;
+	}
+	if (strcmp(health.probe, "healthz") == 0)
+		hx_probe_health(&probe);
+	health.count = hx_health_exclude(probe.components, probe.count, question->query);
 	hx_buf_clear(&serve->page);
-	if (hx_health_render(
-		    question->page->path + 1, probe.components, count, form, &serve->page) !=
-	    HAPAX_OK) {
+	if (hx_health_render(&health, form, &serve->page) != HAPAX_OK) {
 		reply_problem(question, 500, NULL);
 		return;
 	}
-	reply(question, hx_health_is_ok(probe.components, count) ? 200 : 503,
+	reply(question, hx_health_is_ok(probe.components, health.count) ? 200 : 503,
 	      hx_health_content_type(form), hapax_buf_bytes(&serve->page));
 }
 

@@ -144,6 +144,7 @@ static void on_chore_timer(struct hx_timer *timer)
 	hx_serve_refresh_resp(serve);
 	hx_consumers_tidy(&serve->consumers);
 	hx_api_tick(serve->api);
+	hx_serve_watch_conditions(serve);
 	hx_serve_watch_also(serve, false);
 	hx_peers_watch(&serve->peers, serve->log, hx_reactor_now_ns(&serve->reactor));
 	serve->chores++;
@@ -283,9 +284,12 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 		log_text(
 			serve, HX_LOGGER_ERROR, "configuration rejected, previous one stays active",
 			"error", err->message);
+		hx_condition_begin(
+			&serve->conditions, HX_CONDITION_RELOAD_REFUSED, NULL, err->message);
 		hx_config_release(config);
 		return status;
 	}
+	hx_condition_end(&serve->conditions, HX_CONDITION_RELOAD_REFUSED, NULL);
 	if (hx_config_needs_restart(serve->config, config, setting))
 		log_text(
 			serve, HX_LOGGER_WARN, "setting takes effect after a restart", "setting",
@@ -572,6 +576,7 @@ static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 
 	if (status == HAPAX_OK)
 		status = hx_logger_new(2, &options, &serve->log, err);
+	hx_conditions_init(&serve->conditions, serve->log, NULL);
 	if (status == HAPAX_OK)
 		status = hx_decision_file_open(&serve->decisions, serve->config, err);
 	if (status == HAPAX_OK) {

@@ -4,6 +4,7 @@
  */
 #include "serve/task/background.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -164,7 +165,8 @@ static void begin_anew(struct hx_background *background)
 {
 	background->resume_ns = 0;
 	background->failures = 0;
-	(void)hx_error_set(&background->trouble, HAPAX_ERR_UNAVAILABLE, 0, "not started yet");
+	(void)hx_error_set(
+		&background->trouble, HAPAX_ERR_UNAVAILABLE, EINPROGRESS, "not started yet");
 }
 
 static enum hapax_status start_thread(struct hx_background *background, struct hapax_error *err)

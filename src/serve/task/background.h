@@ -105,7 +105,10 @@ void hx_background_drain(struct hx_background *background);
 /* After drain. False: it has not ended by deadline_ns, and was left behind. */
 bool hx_background_join(struct hx_background *background, int64_t deadline_ns);
 
-/* Its health. False: it is not wanted. trouble has HAPAX_OK once it has reported healthy. */
+/*
+ * Its health. False: it is not wanted. trouble has HAPAX_OK once it has reported healthy, and
+ * os_errno EINPROGRESS before its first report.
+ */
 bool hx_background_look(struct hx_background *background, struct hapax_error *ret_trouble);
 
 /*
