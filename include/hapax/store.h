@@ -284,6 +284,7 @@ struct hapax_op {
 	enum hapax_outcome outcome;
 	uint32_t attempt; /* of the record, if there is one */
 	int unverified;   /* claim, check: one side had no fingerprint to compare */
+	int repeated;     /* complete, release, park: it had ended so already; nothing changed */
 	int continued;    /* claim, check: the store did not answer, its journal did; outage.h */
 	int64_t first_seen_ms; /* of the record, if there is one */
 	int64_t expires_ms;    /* of the record, or HAPAX_TIME_NEVER */

@@ -117,6 +117,8 @@ void hx_api_answer_write(
 	}
 	if (op->status == HAPAX_OK && op->unverified)
 		hx_json_write_boolean(json, "unverified", true);
+	if (op->status == HAPAX_OK && op->repeated)
+		hx_json_write_boolean(json, "repeated", true);
 	if (op->status == HAPAX_OK && use != HX_USE_ANY)
 		write_other(json, item, op);
 	if (op->status == HAPAX_OK && use == HX_USE_ANY && op->record != NULL &&

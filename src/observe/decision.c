@@ -280,8 +280,8 @@ enum hx_op_report hx_decision_sort_op(
 		*ret_decision = (enum hapax_decision)(decision < 0 ? 0 : decision);
 		return HX_OP_DECIDED;
 	}
-	/* One that another operation of its group held back ends nothing. */
-	if (ends_run(op) && op->outcome == HAPAX_OUTCOME_SKIPPED)
+	/* One that another operation of its group held back ends nothing, nor does a repeat. */
+	if (ends_run(op) && (op->outcome == HAPAX_OUTCOME_SKIPPED || op->repeated))
 		return HX_OP_OTHER;
 	if (ends_run(op)) {
 		bool is_definitive =

@@ -338,6 +338,7 @@ static void with_token(
 		return;
 	}
 	if (verdict == VERDICT_KEEP) {
+		op->repeated = 1;
 		answer_record(op, HAPAX_OUTCOME_APPLIED, old, rules->now_ms);
 		return;
 	}
@@ -541,6 +542,7 @@ void hx_transition(
 		old = NULL;
 	ret->was_absent = old == NULL;
 	op->unverified = 0;
+	op->repeated = 0;
 	op->expires_ms = HAPAX_TIME_NEVER;
 	transit(old, op, rules, ret);
 	transition_assert(old, op, rules, ret);
@@ -594,6 +596,8 @@ static int decision_of_outcome(const struct hapax_op *op)
 	case HAPAX_OUTCOME_MISMATCH: return HAPAX_DECISION_MISMATCH;
 	case HAPAX_OUTCOME_PARKED: return HAPAX_DECISION_PARKED;
 	case HAPAX_OUTCOME_APPLIED:
+		if (op->repeated)
+			return -1;
 		if (op->type == HAPAX_OP_COMPLETE)
 			return HAPAX_DECISION_COMPLETED;
 		if (op->type == HAPAX_OP_RELEASE)

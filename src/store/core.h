@@ -44,6 +44,7 @@ static inline void hx_store_refuse(struct hapax_op *op, enum hapax_status status
 	op->outcome = HAPAX_OUTCOME_NONE;
 	op->attempt = 0;
 	op->unverified = 0;
+	op->repeated = 0;
 	op->first_seen_ms = 0;
 	op->expires_ms = HAPAX_TIME_NEVER;
 	op->lease_left_ms = 0;

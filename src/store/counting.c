@@ -21,7 +21,7 @@ static bool counts_alike(const struct hapax_op *op, const struct hapax_op *neigh
 	return op->private_scope != HX_SCOPE_NOWHERE && op->type == neighbor->type &&
 		op->status == neighbor->status && op->outcome == neighbor->outcome &&
 		op->set_if == neighbor->set_if && op->private_scope == neighbor->private_scope &&
-		op->unverified == neighbor->unverified;
+		op->unverified == neighbor->unverified && op->repeated == neighbor->repeated;
 }
 
 /* Does the scope have a row of its own? */

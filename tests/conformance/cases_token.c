@@ -158,10 +158,12 @@ static void repeated_calls_are_applied_once(void **state)
 
 	op.result = &first;
 	must_run(c, &op, HAPAX_OUTCOME_APPLIED);
+	assert_int_equal(op.repeated, 0);
 	store_case_advance(c, 10);
 	op = case_op_token(c, HAPAX_OP_COMPLETE, "k", token);
 	op.result = &second;
 	must_run(c, &op, HAPAX_OUTCOME_APPLIED);
+	assert_int_equal(op.repeated, 1);
 	assert_int_equal(case_state(c, "k"), HAPAX_STATE_DONE);
 	assert_true(case_bytes_are(c->record.result.body, "first", 5));
 	assert_int_equal(c->record.expires_ms, CASE_EPOCH_MS + 60000);

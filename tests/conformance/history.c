@@ -335,6 +335,7 @@ static void spoil_answer(struct hapax_op *op)
 	op->outcome = HAPAX_OUTCOME_SKIPPED;
 	op->attempt = 0xdeadbeef;
 	op->unverified = 77;
+	op->repeated = 77;
 	op->first_seen_ms = -77;
 	op->expires_ms = -78;
 	op->lease_left_ms = -79;

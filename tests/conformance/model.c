@@ -191,19 +191,19 @@ static void use_token(
 		model_record_keep_result(model, record, op->result);
 		record->may_be_cut = model->has_bytes_max;
 	} else if (op->type == HAPAX_OP_COMPLETE && state == HAPAX_STATE_DONE) {
-		/* Repeated: the stored result stays. */
+		answer->repeated = 1; /* the stored result stays */
 	} else if (op->type == HAPAX_OP_RELEASE && held) {
 		enter(record, HAPAX_STATE_FAILED, now_ms);
 		record->error = model_text_of(op->error);
 		record->error_is_free = op->error.size == 0 || model->has_bytes_max;
 	} else if (op->type == HAPAX_OP_RELEASE && failed) {
-		/* Repeated. */
+		answer->repeated = 1;
 	} else if (op->type == HAPAX_OP_PARK && state == HAPAX_STATE_CLAIMED) {
 		enter(record, HAPAX_STATE_PARKED, now_ms);
 		record->error = model_text_of(op->error);
 		record->error_is_free = op->error.size == 0 || model->has_bytes_max;
 	} else if (op->type == HAPAX_OP_PARK && state == HAPAX_STATE_PARKED) {
-		/* Repeated. */
+		answer->repeated = 1;
 	} else {
 		answer->status = HAPAX_ERR_FENCED;
 		answer->outcome = HAPAX_OUTCOME_NONE;
@@ -450,8 +450,10 @@ static void count_decision(
 	}
 	model->counts[HAPAX_DECISION_ACQUIRED] += set_once && applied;
 	model->counts[HAPAX_DECISION_REPLAY] += set_once && !applied;
-	model->counts[HAPAX_DECISION_COMPLETED] += op->type == HAPAX_OP_COMPLETE && applied;
-	model->counts[HAPAX_DECISION_RELEASED] += op->type == HAPAX_OP_RELEASE && applied;
+	model->counts[HAPAX_DECISION_COMPLETED] +=
+		op->type == HAPAX_OP_COMPLETE && applied && !answer->repeated;
+	model->counts[HAPAX_DECISION_RELEASED] +=
+		op->type == HAPAX_OP_RELEASE && applied && !answer->repeated;
 	model->counts[HAPAX_DECISION_FORGOTTEN] += op->type == HAPAX_OP_FORGET && applied;
 }
 

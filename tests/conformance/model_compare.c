@@ -93,6 +93,9 @@ bool model_compare(
 	    !op->unverified != !expected->unverified)
 		return model_differ(
 			model, "unverified %d, expected %d", op->unverified, expected->unverified);
+	if (op->outcome != HAPAX_OUTCOME_SKIPPED && !op->repeated != !expected->repeated)
+		return model_differ(
+			model, "repeated %d, expected %d", op->repeated, expected->repeated);
 	if (!expected->has_record)
 		return true;
 	if (op->record) {

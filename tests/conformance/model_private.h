@@ -12,6 +12,7 @@ struct model_answer {
 	enum hapax_status status;
 	enum hapax_outcome outcome;
 	int unverified;
+	int repeated;
 	bool takes_token;          /* a new one; else the record's */
 	bool has_record;           /* then the record that op->record must show: */
 	struct model_record shown; /* before set and forget, after all others */

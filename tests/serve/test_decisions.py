@@ -8,6 +8,7 @@ from daemon import log_line, metrics, post, serve, upstream
 from harness import ROOT, expect, until
 from redis_wire import Wire, door
 from test_api import AUTH, TOKENS, Api
+from test_resp import fields
 
 DOORS = ("--proxy", "127.0.0.1:0", "--resp", "127.0.0.1:0")
 CONFIG = AUTH + "log: {level: debug, rate: 1000}\nscopes:\n  - {scope: default/default, wait: 0s}\n"
@@ -35,6 +36,21 @@ def test_events_of_the_gateway_are_counted_by_type(cli):
         expect(events(daemon, "a"), {"processed": 1, "duplicate": 1, "failed": 1})
         expect(events(daemon, "b"), {"processed": 0, "duplicate": 0, "failed": 2})
         expect(figures(daemon)['duplicate_events_skipped_total{event_type="a"}'], 1)
+
+
+def test_a_repeated_end_counts_once(cli):
+    """B11: a client that lost the answer repeats its call; the event was processed, or failed, once."""
+    with upstream() as service, serve(cli, service.url, *DOORS, config=CONFIG) as daemon, Wire(door(daemon)) as wire:
+        ask = Api(daemon)
+        for key, end in (("a", "complete"), ("b", "release")):
+            token = ask("POST", "/claim", {"key": key}).json["token"]
+            told = [ask("POST", f"/{end}", {"key": key, "token": token}).json for _ in range(2)]
+            expect([answer.get("repeated") for answer in told], [None, True])
+        token = fields(wire.ask("HAPAX.CLAIM", "c"))["token"]
+        expect([wire.ask("HAPAX.COMPLETE", "c", token) for _ in range(2)], [b"+OK\r\n"] * 2)
+        expect(events(daemon, ""), {"processed": 2, "duplicate": 0, "failed": 1})
+        runs = 'hapax_runs_total{tenant="default",group="default",outcome="ok"}'
+        expect(figures(daemon)[runs], 2)
 
 
 def test_every_door_tells_of_its_duplicates(cli):

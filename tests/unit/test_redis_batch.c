@@ -124,6 +124,7 @@ static void compare(size_t i, const struct hapax_op *alone, const struct hapax_o
 {
 	bool is_same = alone->status == joined->status && alone->outcome == joined->outcome &&
 		alone->attempt == joined->attempt && alone->unverified == joined->unverified &&
+		alone->repeated == joined->repeated &&
 		alone->first_seen_ms == joined->first_seen_ms &&
 		alone->expires_ms == joined->expires_ms &&
 		alone->lease_left_ms == joined->lease_left_ms;

@@ -46,7 +46,8 @@ enum answer {
 	ANSWER_RECORD_ATTEMPT,
 	ANSWER_RECORD_FIRST_SEEN,
 	ANSWER_RECORD_EXPIRES,
-	ANSWER_CAUSE = 31,
+	ANSWER_CHANGES = 30,
+	ANSWER_CAUSE,
 };
 
 bool hx_postgres_get_number(const PGresult *result, int row, int column, int64_t *ret_number)
@@ -213,6 +214,8 @@ static bool take_answer(const PGresult *result, int row, struct hapax_op *op)
 	op->status = HAPAX_OK;
 	op->outcome = (enum hapax_outcome)outcome;
 	op->unverified = get_or(result, row, ANSWER_UNVERIFIED, 0) != 0;
+	op->repeated = outcome == HAPAX_OUTCOME_APPLIED && has_token &&
+		get_or(result, row, ANSWER_CHANGES, 1) == 0;
 	op->attempt = (uint32_t)get_or(result, row, ANSWER_ATTEMPT, 0);
 	op->first_seen_ms = get_or(result, row, ANSWER_FIRST_SEEN, 0);
 	op->expires_ms = get_or(result, row, ANSWER_EXPIRES, HAPAX_TIME_NEVER);

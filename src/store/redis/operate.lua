@@ -14,9 +14,10 @@
 -- expires origin', with - for never.
 --
 -- Answers {removed, answer...}. If the record that operation i returns needs more room, nothing was
--- done, and the answer is {'room', i, size}. An answer is {outcome, unverified, token, attempt,
--- seen, expires, lease left, record}. A record is false, or its 15 fields and then false, 1 (the
--- result is the caller's own) or the six fields of its result.
+-- done, and the answer is {'room', i, size}. An answer is {outcome, mark, token, attempt, seen,
+-- expires, lease left, record}. mark is 1 for a claim whose payload was not compared, and for a
+-- repeated end. A record is false, or its 15 fields and then false, 1 (the result is the caller's
+-- own) or the six fields of its result.
 local FIRST, STRIDE = 7, 19
 local TOKEN_MAX = 9007199254740991
 local ATTEMPT_MAX = 4294967295
@@ -125,7 +126,7 @@ end
 
 local function is_mismatch(op, old)
 	if op.print == '' or old.print == '' then
-		op.unverified = 1
+		op.mark = 1
 		return false
 	end
 	-- The fingerprint of a record from another store may have only half of the bytes.
@@ -172,6 +173,7 @@ local function with_token(op, old)
 		return
 	end
 	if verdict == 'keep' then
+		op.mark = 1
 		answer(op, 'applied', old)
 		return
 	end
@@ -306,7 +308,7 @@ local function refuse(op, outcome)
 	op.outcome = outcome
 	op.shown = nil
 	op.effect = nil
-	op.unverified = 0
+	op.mark = 0
 end
 
 local function read_op(i)
@@ -315,7 +317,7 @@ local function read_op(i)
 	local op = {type = ARGV[at], flags = ARGV[at + 1], room = tonumber(ARGV[at + 2]),
 		base = tonumber(ARGV[at + 3]), lease = ARGV[at + 4], ttl = ARGV[at + 5],
 		print = ARGV[at + 6], by = ARGV[at + 7], owner = ARGV[at + 8], error = ARGV[at + 9],
-		token = ARGV[at + 10], expected = ARGV[at + 11], cause = ARGV[at + 18], name = name, unverified = 0,
+		token = ARGV[at + 10], expected = ARGV[at + 11], cause = ARGV[at + 18], name = name, mark = 0,
 		member = string.sub(name, #prefix + 2)}
 	op.given = {ARGV[at + 12], ARGV[at + 13], ARGV[at + 14], ARGV[at + 15], ARGV[at + 16],
 		ARGV[at + 17]}
@@ -428,13 +430,13 @@ end
 local function describe(op)
 	local record = op.shown
 	if not record then
-		return {op.outcome, op.unverified, '0', '0', '0', '', '0', false}
+		return {op.outcome, op.mark, '0', '0', '0', '', '0', false}
 	end
 	local left = 0
 	if record.state == 'claimed' and tonumber(record.lease) > now then
 		left = tonumber(record.lease) - now
 	end
-	return {op.outcome, op.unverified, record.token, record.attempt, record.seen, record.expires,
+	return {op.outcome, op.mark, record.token, record.attempt, record.seen, record.expires,
 		text(left), false}
 end
 
@@ -446,7 +448,7 @@ local function skip_all()
 		op.effect = nil
 		if is_go(op) then
 			op.outcome = 'skipped'
-			op.unverified = 0
+			op.mark = 0
 			op.shown = op.old
 		end
 	end

@@ -228,16 +228,17 @@ static bool take_record(struct hapax_bytes *rest, struct hapax_op *op)
 
 static bool take_numbers(struct hapax_bytes *rest, struct hapax_op *op)
 {
-	int64_t unverified = 0, token = 0, attempt = 0;
+	int64_t mark = 0, token = 0, attempt = 0;
 
-	if (!hx_resp_next_integer(rest, &unverified) || !hx_resp_next_integer(rest, &token) ||
+	if (!hx_resp_next_integer(rest, &mark) || !hx_resp_next_integer(rest, &token) ||
 	    !hx_resp_next_integer(rest, &attempt) ||
 	    !hx_resp_next_integer(rest, &op->first_seen_ms) ||
 	    !next_or(rest, HAPAX_TIME_NEVER, &op->expires_ms) ||
 	    !hx_resp_next_integer(rest, &op->lease_left_ms) || token < 0 || attempt < 0 ||
 	    attempt > UINT32_MAX)
 		return false;
-	op->unverified = unverified != 0;
+	op->unverified = mark != 0 && !hx_transition_has_token(op);
+	op->repeated = mark != 0 && hx_transition_has_token(op);
 	op->attempt = (uint32_t)attempt;
 	if (!hx_transition_has_token(op))
 		op->token = hx_transition_tells_token(op) ? (uint64_t)token : 0;

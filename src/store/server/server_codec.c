@@ -114,6 +114,7 @@ struct answer {
 	int64_t expires_ms;
 	int64_t lease_left_ms;
 	bool unverified;
+	bool repeated;
 	struct hx_record_json record;
 };
 
@@ -138,6 +139,7 @@ static const struct hx_json_field fields[] = {
 	{"expires_at", HX_JSON_FIELD_TIME, AT(expires_ms)},
 	{"lease_left_ms", HX_JSON_FIELD_INTEGER, AT(lease_left_ms), .max = INT64_MAX},
 	{"unverified", HX_JSON_FIELD_BOOLEAN, AT(unverified)},
+	{"repeated", HX_JSON_FIELD_BOOLEAN, AT(repeated)},
 	{"record", HX_JSON_FIELD_OBJECT, AT(record), .section = &hx_record_json_section},
 	{.name = NULL},
 };
@@ -222,6 +224,7 @@ bool hx_server_read_answer(
 	op->outcome = (enum hapax_outcome)answer.outcome;
 	op->attempt = (uint32_t)answer.attempt;
 	op->unverified = answer.unverified;
+	op->repeated = answer.repeated;
 	op->first_seen_ms = answer.first_seen_ms;
 	op->expires_ms = answer.expires_ms;
 	op->lease_left_ms = answer.lease_left_ms;
