@@ -203,10 +203,10 @@ static void make_version_2(PGconn *conn)
 }
 
 /*
- * hapax_claim() has other parameters since version 4, so it is dropped and created again. The roles
- * that could call it still can, and no others, whatever new functions are given by default.
+ * Functions with other parameters since version 4 are dropped and created again. The roles that
+ * could call them still can, and no others, whatever new functions are given by default.
  */
-static void grants_survive_the_new_claim(void **state)
+static void grants_survive_a_migration(void **state)
 {
 	static const char owner_sql[] =
 		"SELECT proowner::regrole FROM pg_proc WHERE oid = to_regprocedure('" CLAIM_NAME
@@ -230,6 +230,11 @@ static void grants_survive_the_new_claim(void **state)
 	postgres_case_query(conn, "ALTER FUNCTION " CLAIM_2_NAME " OWNER TO ledger_owner");
 	postgres_case_query(
 		conn,
+		"CREATE FUNCTION old.hapax_operate(bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 1';"
+		" REVOKE ALL ON FUNCTION old.hapax_operate(bigint) FROM PUBLIC;"
+		" GRANT EXECUTE ON FUNCTION old.hapax_operate(bigint) TO app");
+	postgres_case_query(
+		conn,
 		"REVOKE ALL ON FUNCTION " CLAIM_2_NAME " FROM PUBLIC;"
 		" GRANT EXECUTE ON FUNCTION " CLAIM_2_NAME " TO app;"
 		" GRANT EXECUTE ON FUNCTION " CLAIM_2_NAME " TO \"odd caller\" WITH GRANT OPTION;"
@@ -251,6 +256,14 @@ static void grants_survive_the_new_claim(void **state)
 	assert_int_equal(migration.from, 2);
 	assert_string_equal(postgres_case_query(conn, grants_sql), grants);
 	assert_string_equal(postgres_case_query(conn, owner_sql), "ledger_owner");
+	assert_string_equal(
+		postgres_case_query(
+			conn,
+			"SELECT string_agg(e.grantee::regrole::text, ' ' ORDER BY e.grantee::regrole::text)"
+			" FROM pg_proc p, aclexplode(p.proacl) e WHERE p.proname = 'hapax_operate'"
+			" AND p.pronamespace = 'old'::regnamespace"
+			" AND e.grantee::regrole::text <> current_user"),
+		"app");
 	assert_string_equal(
 		postgres_case_query(
 			conn, "SELECT outcome || (holder_token IS NULL) FROM old.hapax_claim('k')"),
@@ -440,7 +453,7 @@ int main(void)
 		cmocka_unit_test(a_migration_that_is_lost_is_not_judged),
 		cmocka_unit_test(search_path_is_no_trap),
 		cmocka_unit_test(version_1_is_migrated),
-		cmocka_unit_test(grants_survive_the_new_claim),
+		cmocka_unit_test(grants_survive_a_migration),
 		cmocka_unit_test(version_3_is_migrated),
 		cmocka_unit_test(tenants_are_apart),
 		cmocka_unit_test(results_go_with_their_month),

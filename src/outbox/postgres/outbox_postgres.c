@@ -356,12 +356,16 @@ static enum hapax_status bring_up(
 			"the outbox has version %d, and this hapax supports up to %d; use a "
 			"newer hapax",
 			(int)version, HX_OUTBOX_POSTGRES_VERSION);
+	if (status == HAPAX_OK)
+		status = hx_postgres_migrator_keep_grants(migrator, err);
 	if (status == HAPAX_OK && version < 1)
 		status = hx_postgres_migrator_run(migrator, hx_outbox_postgres_1_sql, NULL, err);
 	if (status == HAPAX_OK && version < 2)
 		status = hx_postgres_migrator_run(migrator, hx_outbox_postgres_2_sql, NULL, err);
 	if (status == HAPAX_OK)
 		status = hx_postgres_migrator_run(migrator, hx_outbox_postgres_sql, NULL, err);
+	if (status == HAPAX_OK)
+		status = hx_postgres_migrator_regrant(migrator, err);
 	if (status == HAPAX_OK)
 		status = hx_postgres_migrator_run(migrator, "COMMIT", NULL, err);
 	assert(status != HAPAX_OK || version <= HX_OUTBOX_POSTGRES_VERSION);

@@ -21,6 +21,7 @@ extern const char hx_postgres_walk_sql[];
 extern const char hx_postgres_functions_sql[];
 extern const char hx_postgres_offset_sql[];
 extern const char hx_postgres_processed_events_sql[];
+extern const char hx_postgres_regrant_sql[];
 
 /* From version i to i + 1. */
 static const char *const versions[HX_POSTGRES_VERSION] = {
@@ -98,6 +99,25 @@ enum hapax_status hx_postgres_migrator_run(
 	return status;
 }
 
+enum hapax_status hx_postgres_migrator_keep_grants(
+	struct hx_postgres_migrator *migrator, struct hapax_error *err)
+{
+	return hx_postgres_migrator_run(
+		migrator,
+		"SELECT set_config('hapax.functions', coalesce(json_agg(k), '[]')::text, true) FROM"
+		" (SELECT p.oid AS id, p.proname AS name, p.proowner AS owner,"
+		" coalesce(p.proacl, acldefault('f', p.proowner)) AS grants FROM pg_proc p"
+		" WHERE p.proname LIKE 'hapax%' AND p.pronamespace ="
+		" to_regnamespace(quote_ident((parse_ident('@@hapax'))[1]))) k",
+		NULL, err);
+}
+
+enum hapax_status hx_postgres_migrator_regrant(
+	struct hx_postgres_migrator *migrator, struct hapax_error *err)
+{
+	return hx_postgres_migrator_run(migrator, hx_postgres_regrant_sql, NULL, err);
+}
+
 /* 0: there is no ledger. */
 static enum hapax_status read_version(
 	struct hx_postgres_migrator *migrator, int64_t *ret_version, struct hapax_error *err)
@@ -127,11 +147,15 @@ static enum hapax_status bring_up(
 		return hx_postgres_version_error(version, migrator->place.schema, err);
 	migration->from = version;
 	migration->to = HX_POSTGRES_VERSION;
+	if (status == HAPAX_OK)
+		status = hx_postgres_migrator_keep_grants(migrator, err);
 	for (int64_t i = version; i < HX_POSTGRES_VERSION && status == HAPAX_OK; i++)
 		if (versions[i] != NULL)
 			status = hx_postgres_migrator_run(migrator, versions[i], NULL, err);
 	for (size_t i = 0; i < HX_COUNT(functions) && status == HAPAX_OK; i++)
 		status = hx_postgres_migrator_run(migrator, functions[i], NULL, err);
+	if (status == HAPAX_OK)
+		status = hx_postgres_migrator_regrant(migrator, err);
 	(void)snprintf(
 		text, sizeof(text), "UPDATE @@hapax_meta SET version = %d", HX_POSTGRES_VERSION);
 	if (status == HAPAX_OK)

@@ -44,6 +44,15 @@ enum hapax_status hx_postgres_migrator_run(
 	struct hx_postgres_migrator *migrator, const char *text, int64_t *ret_number,
 	struct hapax_error *err);
 
+/*
+ * Note owner and grants of the functions, within the transaction and before a version that drops
+ * some of them. Regrant gives them to the functions of the same names that replaced those.
+ */
+enum hapax_status hx_postgres_migrator_keep_grants(
+	struct hx_postgres_migrator *migrator, struct hapax_error *err);
+enum hapax_status hx_postgres_migrator_regrant(
+	struct hx_postgres_migrator *migrator, struct hapax_error *err);
+
 /* See hapax_store_migrate(). Blocks. */
 enum hapax_status hx_postgres_migrate(
 	const char *url, struct hapax_migration *ret_migration, struct hapax_error *err);
