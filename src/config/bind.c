@@ -306,17 +306,36 @@ static void bind_texts(const struct frame *frame, const struct hx_setting *setti
 	read_stronger(frame, setting, &weight);
 }
 
+/* The settings that the item's preset stands for, or NULL. An unknown one is refused later. */
+static const struct hx_yaml_node *preset_of(
+	const struct frame *frame, const struct hx_section *section,
+	const struct hx_yaml_node *node)
+{
+	const struct hx_yaml_node *name =
+		section->preset == NULL ? NULL : hx_yaml_member(node, "preset");
+	const char *text = name == NULL || name->kind != HX_YAML_SCALAR
+		? NULL
+		: section->preset(name->text.data);
+
+	if (text == NULL)
+		return NULL;
+	return hx_yaml_read(
+		hapax_bytes_from_text(text), "preset", frame->bind->arena, frame->bind->faults);
+}
+
 static void bind_item(
 	const struct frame *frame, const struct hx_setting *setting,
 	const struct hx_yaml_node *node, unsigned char *item)
 {
+	const struct hx_yaml_node *preset = preset_of(frame, setting->section, node);
+	const struct hx_yaml_node *const maps[] = {preset != NULL ? preset : node, node};
 	struct frame inner = {
 		.bind = frame->bind,
 		.section = setting->section,
 		.object = item,
 		.path = "",
-		.maps = &node,
-		.map_count = 1,
+		.maps = maps,
+		.map_count = preset != NULL ? 2 : 1,
 		.is_item = true,
 		.is_filled = setting->flags & HX_SETTING_INHERITS};
 

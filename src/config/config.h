@@ -276,6 +276,19 @@ struct hx_config_gateway {
 	size_t route_count;
 };
 
+/* What a duplicate of a running request gets. */
+enum hx_config_busy {
+	HX_CONFIG_BUSY_409 = 0,
+	HX_CONFIG_BUSY_429 = 1,
+	HX_CONFIG_BUSY_503 = 2,
+};
+
+/* Requests whose strategy makes this value pass. */
+struct hx_config_pass {
+	const struct hapax_key_strategy *strategy;
+	struct hapax_bytes value;
+};
+
 /* How the proxy handles requests to some paths. The first matching route counts. */
 struct hx_config_proxy_route {
 	const char *name;       /* for metrics and logs; unique */
@@ -283,6 +296,7 @@ struct hx_config_proxy_route {
 	const char *loose_path; /* its loosest form */
 	const char *upstream;   /* URL; default: that of `upstream` */
 	struct hx_config_target target;
+	int preset;                 /* index of its name; its settings are in the others */
 	const char *const *methods; /* requests that run once; others pass */
 	size_t method_count;
 	const char *header; /* that carries the key */
@@ -292,7 +306,9 @@ struct hx_config_proxy_route {
 	const char *const *exclude;
 	size_t exclude_count;
 	enum hx_config_fingerprint fingerprint;
-	bool required;          /* requests without a key are refused */
+	bool required;           /* requests without a key are refused */
+	const char *const *pass; /* PATH=VALUE: such requests pass */
+	size_t pass_count;
 	const char *credential; /* "auto", "none" or "header:NAME" */
 	const char *const *credential_cookies;
 	size_t credential_cookie_count;
@@ -303,12 +319,14 @@ struct hx_config_proxy_route {
 	int64_t ttl_ms; /* 0: the scope's */
 	int64_t wait_ms;
 	int64_t max_run_ms; /* 0: the scope's */
+	enum hx_config_busy busy;
 	enum hapax_on_lapse on_lapse;
 	const char *const *replay_headers;
 	size_t replay_header_count;
 	struct hx_config_outcomes outcomes;
 	/* Made from key, include and exclude; thread-safe. NULL: the key is in the header. */
 	const struct hapax_key_strategy *strategy;
+	const struct hx_config_pass *passes; /* made from pass; pass_count of them */
 	const struct hx_config_scope *scope;
 	struct hx_place place; /* where it is written; line 0: made from `upstream` */
 };

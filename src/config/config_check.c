@@ -166,6 +166,25 @@ bool hx_config_check_strategy(const char *text, char why[HX_SETTING_WHY_SIZE])
 	return true;
 }
 
+bool hx_config_check_pass(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	char strategy[HX_CONFIG_PASS_SIZE];
+
+	return hx_config_pass_strategy(text, strategy) != NULL
+		? hx_config_check_strategy(strategy, why)
+		: fail(why, "must have the form PATH=VALUE, as in data.type=url_verification");
+}
+
+const char *hx_config_pass_strategy(const char *text, char strategy[HX_CONFIG_PASS_SIZE])
+{
+	const char *equals = strchr(text, '=');
+	int size = equals == NULL
+		? -1
+		: snprintf(strategy, HX_CONFIG_PASS_SIZE, "field:%.*s", (int)(equals - text), text);
+
+	return size < 0 || size >= HX_CONFIG_PASS_SIZE ? NULL : equals + 1;
+}
+
 bool hx_config_check_url(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	struct hx_http_url url;

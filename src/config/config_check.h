@@ -32,9 +32,14 @@ hx_setting_check_fn hx_config_check_cookie;        /* the name of a cookie */
 hx_setting_check_fn hx_config_check_replay_field;  /* the same, of one that may be replayed */
 hx_setting_check_fn hx_config_check_credential;    /* auto, none, header:NAME */
 hx_setting_check_fn hx_config_check_statuses;      /* 404, 5xx */
+hx_setting_check_fn hx_config_check_pass;          /* PATH=VALUE */
 
 /* Read a date as hx_config_check_date allows it; one without a time begins at 00:00 UTC. */
 bool hx_config_read_date(const char *text, int64_t *ret_ms);
+
+/* The strategy for the path of PATH=VALUE. Returns the value, or NULL if it has none. */
+enum { HX_CONFIG_PASS_SIZE = 512 };
+const char *hx_config_pass_strategy(const char *text, char strategy[HX_CONFIG_PASS_SIZE]);
 
 /* Does text match a pattern? */
 bool hx_config_pattern_matches(const char *pattern, struct hapax_bytes text);

@@ -156,6 +156,21 @@ static const struct {
 	{"store: {journal: 'memory:'}\nscopes: [{scope: 'a/*', on_store_failure: continue}]\n"
 	 "consumers: [{name: c, from: 'redis://h/s?group=g', to: 'http://h', tenant_from: data.t, on_lapse: park}]\n",
 	 "h.yaml:3:13: consumer 'c' has on_lapse 'park', but its scope 'a/*' has on_store_failure"},
+	{"proxy: {routes: [{preset: strip}]}\n",
+	 "h.yaml:1:27: preset: 'strip' is unknown (did you mean 'stripe'?)"},
+	{"proxy: {routes: [{preset: stripe, wait: no}]}\n",
+	 "h.yaml:1:41: wait: 'no' is not a duration"},
+	{"proxy: {routes: [{preset: [stripe]}]}\n", "h.yaml:1:27: 'preset' needs "},
+	{"proxy: {routes: [{key: 'field:id'}]}\n",
+	 "h.yaml:1:24: key: 'field:id' is not a valid key strategy"},
+	{"proxy: {routes: [{pass: [data.type]}]}\n",
+	 "h.yaml:1:26: pass: 'data.type' must have the form PATH=VALUE"},
+	{"proxy: {routes: [{pass: ['x=y']}]}\n",
+	 "h.yaml:1:26: pass: 'x=y' is not a valid key strategy"},
+	{"upstream: {url: 'http://h'}\nproxy: {routes: [{pass: ['data.a=b']}]}\n",
+	 "h.yaml:2:18: route 'proxy-1': include, exclude and pass need key"},
+	{"upstream: {url: 'http://h'}\nproxy: {routes: [{key: 'field:data.id', include: [data.x]}]}\n",
+	 "h.yaml:2:18: route 'proxy-1': include has no effect on strategy 'field'"},
 };
 
 #endif

@@ -316,7 +316,7 @@ static void complete_routes(struct hx_complete *complete, struct hx_config *conf
 		hx_complete_alloc(complete, &nowhere, count + 1, sizeof(*routes));
 
 	complete->strategies = hx_complete_alloc(
-		complete, &nowhere, count + config->proxy.route_count + 1,
+		complete, &nowhere, count + hx_complete_proxy_strategies(config) + 1,
 		sizeof(struct hapax_key_strategy *));
 	if (routes == NULL || complete->strategies == NULL)
 		return;

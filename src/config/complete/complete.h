@@ -80,6 +80,9 @@ const struct hx_config_scope *hx_complete_keying(
 /* Complete the consumers; scopes are complete. */
 void hx_complete_consumers(struct hx_complete *complete, struct hx_config *config);
 
+/* How many strategies the routes of the proxy have at most. */
+size_t hx_complete_proxy_strategies(const struct hx_config *config);
+
 /* Complete the routes of the proxy; scopes and the gateway's routes are complete. */
 void hx_complete_proxy(struct hx_complete *complete, struct hx_config *config);
 

@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "config/complete/complete.h"
+#include "config/config_check.h"
 #include "wire/percent.h"
 
 static const char *const methods[] = {"POST", "PATCH"};
@@ -50,6 +51,34 @@ static void complete_lists(struct hx_config_proxy_route *route)
 	}
 }
 
+size_t hx_complete_proxy_strategies(const struct hx_config *config)
+{
+	size_t count = config->proxy.route_count;
+
+	for (size_t i = 0; i < config->proxy.route_count; i++)
+		count += config->proxy.routes[i].pass_count;
+	return count;
+}
+
+/* NULL after reporting a fault. */
+static const struct hapax_key_strategy *new_strategy(
+	struct hx_complete *complete, const struct hx_config_proxy_route *route, const char *text,
+	const struct hapax_key_options *options)
+{
+	struct hapax_key_strategy *strategy = NULL;
+	struct hapax_error err;
+	enum hapax_status status = hapax_key_strategy_new(text, options, &strategy, &err);
+
+	if (status != HAPAX_OK) {
+		hx_fault(
+			complete->faults, status, &route->place, "route '%.64s': %s", route->name,
+			err.message);
+		return NULL;
+	}
+	complete->strategies[complete->strategy_count++] = strategy;
+	return strategy;
+}
+
 /*
  * Make the key strategy. A route decides by `required` about a request without a key, unless the
  * scope makes one from its content.
@@ -57,15 +86,12 @@ static void complete_lists(struct hx_config_proxy_route *route)
 static void complete_key(struct hx_complete *complete, struct hx_config_proxy_route *route)
 {
 	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
-	struct hapax_key_strategy *strategy = NULL;
-	struct hapax_error err;
-	enum hapax_status status;
 
 	if (route->key[0] == '\0') {
-		if (route->include_count + route->exclude_count > 0)
+		if (route->include_count + route->exclude_count + route->pass_count > 0)
 			hx_fault(
 				complete->faults, HAPAX_ERR_INVALID, &route->place,
-				"route '%.64s': include and exclude need key", route->name);
+				"route '%.64s': include, exclude and pass need key", route->name);
 		return;
 	}
 	options.on_missing = route->scope->on_missing == HAPAX_ON_MISSING_CONTENT
@@ -77,15 +103,26 @@ static void complete_key(struct hx_complete *complete, struct hx_config_proxy_ro
 	options.exclude_count = route->exclude_count;
 	if (route->fingerprint == HX_CONFIG_FINGERPRINT_NONE)
 		options.flags |= HAPAX_KEY_NO_FINGERPRINT;
-	status = hapax_key_strategy_new(route->key, &options, &strategy, &err);
-	if (status != HAPAX_OK) {
-		hx_fault(
-			complete->faults, status, &route->place, "route '%.64s': %s", route->name,
-			err.message);
-		return;
+	route->strategy = new_strategy(complete, route, route->key, &options);
+}
+
+/* Make the strategies of `pass`; the texts were checked when they were read. */
+static void complete_pass(struct hx_complete *complete, struct hx_config_proxy_route *route)
+{
+	struct hapax_key_options options = HAPAX_KEY_OPTIONS_INIT;
+	struct hx_config_pass *passes =
+		hx_complete_alloc(complete, &route->place, route->pass_count + 1, sizeof(*passes));
+
+	options.on_missing = HAPAX_ON_MISSING_PASS;
+	options.flags = HAPAX_KEY_NO_FINGERPRINT;
+	for (size_t i = 0; passes != NULL && i < route->pass_count; i++) {
+		char text[HX_CONFIG_PASS_SIZE];
+
+		passes[i].value =
+			hapax_bytes_from_text(hx_config_pass_strategy(route->pass[i], text));
+		passes[i].strategy = new_strategy(complete, route, text, &options);
 	}
-	complete->strategies[complete->strategy_count++] = strategy;
-	route->strategy = strategy;
+	route->passes = passes;
 }
 
 static bool is_taken(const struct hx_config *config, const char *name)
@@ -197,6 +234,7 @@ void hx_complete_proxy(struct hx_complete *complete, struct hx_config *config)
 			config, hx_config_scope_part(route->tenant),
 			hx_config_scope_part(route->group));
 		complete_key(complete, route);
+		complete_pass(complete, route);
 		check_park(complete, route);
 	}
 	config->proxy.routes = routes;

@@ -92,6 +92,8 @@ struct hx_section {
 	const struct hx_setting *also; /* more settings, shared with another section; or NULL */
 	size_t size;                   /* of the struct */
 	size_t place_offset;           /* of its struct hx_place; 0: none */
+	/* Its setting `preset` names settings, as YAML, for those that it does not have; or NULL. */
+	const char *(*preset)(const char *name);
 };
 
 /* By index from 0 on; NULL after the last. */

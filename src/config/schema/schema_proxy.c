@@ -2,10 +2,15 @@
 /*
  * schema_proxy.c - the settings of the proxy.
  */
+#include "config/preset.h"
 #include "config/schema/schema_row.h"
 
 static const char *const on_lapses[] = {"retry", "park", NULL};
 static const char *const fingerprints[] = {"data", "none", NULL};
+static const char *const busy_statuses[] = {"409", "429", "503", NULL};
+
+/* Each reads the body again. */
+enum { PASS_MAX = 16 };
 
 static const struct hx_setting outcome_settings[] = {
 	{"ok", LIST_AT(outcomes, ok, ok_count), TEXTS(LIST_MAX, hx_config_check_statuses), 0,
@@ -29,6 +34,9 @@ static const struct hx_setting route_settings[] = {
 	 "path prefix, in whole segments"},
 	{"upstream", AT(proxy_route, upstream), TEXT("", 0, TEXT_MAX, hx_config_check_url), SECRET,
 	 "upstream of this route; empty: upstream.url"},
+	{"preset", AT(proxy_route, preset), .type = HX_SETTING_CHOICE, .fallback = "none",
+	 .choices = hx_preset_names,
+	 .doc = "settings for a known sender of webhooks; those of the route replace them"},
 	{"methods", LIST_AT(proxy_route, methods, method_count),
 	 TEXTS(LIST_MAX, hx_config_check_method), 0,
 	 "methods that are deduplicated; empty: POST and PATCH"},
@@ -45,6 +53,8 @@ static const struct hx_setting route_settings[] = {
 	 "what must match when the key matches"},
 	{"required", AT(proxy_route, required), BOOLEAN("false"), 0,
 	 "whether requests without a key are refused; else they pass"},
+	{"pass", LIST_AT(proxy_route, pass, pass_count), TEXTS(PASS_MAX, hx_config_check_pass), 0,
+	 "requests that pass, with key: PATH=VALUE, as in data.type=url_verification"},
 	{"credential", AT(proxy_route, credential),
 	 TEXT("auto", 1, NAME_MAX_SIZE, hx_config_check_credential), 0,
 	 "what identifies the client: auto, none, or header:NAME"},
@@ -66,6 +76,8 @@ static const struct hx_setting route_settings[] = {
 	 "how long a duplicate waits for the run in progress before 409"},
 	{"max_run", AT(proxy_route, max_run_ms), DURATION("0s", 0, HX_LEASE_MS_MAX), 0,
 	 "maximum time for one upstream request; 0s: as in the scope"},
+	{"busy_status", AT(proxy_route, busy), CHOICE("409", busy_statuses), 0,
+	 "status for a duplicate of a running request"},
 	{"on_lapse", AT(proxy_route, on_lapse), CHOICE("park", on_lapses), 0,
 	 "after an unknown outcome: run again, or park the key"},
 	{"replay_headers", LIST_AT(proxy_route, replay_headers, replay_header_count),
@@ -77,7 +89,8 @@ static const struct hx_setting route_settings[] = {
 };
 static const struct hx_section route_section = {
 	"a route", .settings = route_settings, .size = sizeof(struct hx_config_proxy_route),
-	.place_offset = offsetof(struct hx_config_proxy_route, place)};
+	.place_offset = offsetof(struct hx_config_proxy_route, place),
+	.preset = hx_preset_settings};
 
 static const struct hx_setting proxy_settings[] = {
 	{"routes", LIST_AT(proxy, routes, route_count), LIST(LIST_MAX, &route_section), FILE_ONLY,

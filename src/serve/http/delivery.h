@@ -33,6 +33,7 @@
 #include "observe/metrics/metrics.h"
 #include "serve/http/large.h"
 #include "serve/daemon/loop.h"
+#include "serve/http/proxy_body.h"
 #include "serve/http/proxy_key.h"
 #include "serve/trace/tracing.h"
 
@@ -74,6 +75,7 @@ struct hx_delivery_claim {
 	struct hapax_key key; /* the data of identity; proxy: by the strategy of its route */
 	struct hapax_request_key keys[2];
 	struct hx_proxy_key proxy_key; /* proxy: the same */
+	enum hx_proxy_body_end found;  /* proxy, on a route with a strategy */
 	bool passes;                   /* proxy: no claim, and the response is streamed */
 	bool lacks_key;  /* it passes for lack of a key; its method runs once with one */
 	bool is_waiting; /* for another run */

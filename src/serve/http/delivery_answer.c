@@ -299,11 +299,22 @@ static const char *const texts[][2][2] = {
 	[UNAVAILABLE] = {{"The store is unavailable", NOT_FORWARDED}},
 };
 
+/* Some senders of webhooks retry only after certain statuses. */
+static unsigned ending_status(const struct hx_delivery *delivery, enum ending ending)
+{
+	static const unsigned busy[] = {
+		[HX_CONFIG_BUSY_409] = 409, [HX_CONFIG_BUSY_429] = 429, [HX_CONFIG_BUSY_503] = 503};
+
+	if (ending != IN_PROGRESS || delivery->claim.proxy == NULL)
+		return endings[ending].status;
+	return busy[delivery->claim.proxy->busy];
+}
+
 static void answer_ending(struct hx_delivery *delivery, enum ending ending)
 {
 	bool is_own = delivery->door == HX_DOOR_PROXY && texts[ending][1][0] != NULL;
 	struct hx_http_problem problem = {
-		.status = endings[ending].status,
+		.status = ending_status(delivery, ending),
 		.type = endings[ending].type,
 		.title = texts[ending][is_own][0],
 		.detail = texts[ending][is_own][1],

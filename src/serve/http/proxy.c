@@ -210,25 +210,23 @@ static void take_key(struct hx_delivery *delivery)
 		refuse_key(delivery, end, &err);
 }
 
-/* The strategy has made its key, or has failed. */
-static void take_made(
-	struct hx_delivery *delivery, enum hapax_status status, const struct hapax_error *why,
-	int64_t took_ns)
+/* The request could not be read in whole. */
+static void refuse_whole(struct hx_delivery *delivery, const struct hapax_error *err)
+{
+	if (err->status == HAPAX_ERR_LIMIT)
+		hx_delivery_refuse(
+			delivery, 413, PROBLEM("no-body"), "The request body is too large",
+			err->message);
+	else
+		refuse_body(delivery, err);
+}
+
+/* The strategy has made a key, or none. */
+static void take_made(struct hx_delivery *delivery)
 {
 	struct hapax_error err = {.status = HAPAX_OK};
 	enum hx_proxy_key_end end;
 
-	if (status == HAPAX_ERR_LIMIT) {
-		hx_delivery_refuse(
-			delivery, 413, PROBLEM("no-body"), "The request body is too large",
-			why->message);
-		return;
-	}
-	if (status != HAPAX_OK) {
-		refuse_body(delivery, why);
-		return;
-	}
-	hx_metrics_observe_ns(delivery->loop->cells, HX_METRIC_KEY_DURATION, 0, 0, took_ns);
 	if (delivery->claim.key.kind == HAPAX_KEY_NONE) {
 		go_without(delivery);
 		return;
@@ -242,20 +240,41 @@ static void take_made(
 		refuse_key(delivery, end, &err);
 }
 
+/* The whole request was read, in took_ns. */
+static void take_whole(struct hx_delivery *delivery, const struct hapax_error *err, int64_t took_ns)
+{
+	hx_metrics_observe_ns(delivery->loop->cells, HX_METRIC_KEY_DURATION, 0, 0, took_ns);
+	switch (delivery->claim.found) {
+	case HX_PROXY_BODY_KEY: take_made(delivery); return;
+	case HX_PROXY_BODY_PASSES:
+		delivery->claim.passes = true;
+		ask(delivery);
+		return;
+	case HX_PROXY_BODY_FAILED: refuse_whole(delivery, err); return;
+	}
+}
+
+static void read_body(
+	struct hx_delivery *delivery, struct hapax_bytes body, struct hapax_buf *scratch,
+	struct hapax_error *err)
+{
+	delivery->claim.found = hx_proxy_body_read(
+		delivery->claim.proxy, &delivery->exchange->head, body, scratch,
+		&delivery->claim.key, err);
+}
+
 /* Threads: the reader's. */
 static void read_large(struct hx_large *large)
 {
-	struct hx_delivery *delivery = large->delivery;
 	struct hapax_buf scratch;
 	struct hapax_bytes body;
 
 	large->key_ns = -hx_clock_mono_ns();
-	large->status = hx_large_body(large, &body, &scratch, &large->err);
-	if (large->status == HAPAX_OK)
-		large->status = hx_proxy_body_key(
-			delivery->claim.proxy, &delivery->exchange->head, body, &scratch,
-			&delivery->claim.key, &large->err);
-	large->is_short = large->status == HAPAX_ERR_LIMIT;
+	large->delivery->claim.found = HX_PROXY_BODY_FAILED;
+	if (hx_large_body(large, &body, &scratch, &large->err) == HAPAX_OK)
+		read_body(large->delivery, body, &scratch, &large->err);
+	large->is_short = large->delivery->claim.found == HX_PROXY_BODY_FAILED &&
+		large->err.status == HAPAX_ERR_LIMIT;
 	hx_buf_done(&scratch);
 	large->key_ns += hx_clock_mono_ns();
 }
@@ -263,34 +282,29 @@ static void read_large(struct hx_large *large)
 static void on_large(struct hx_large *large)
 {
 	hx_large_leave(large);
-	take_made(large->delivery, large->status, &large->err, large->key_ns);
+	take_whole(large->delivery, &large->err, large->key_ns);
 }
 
 /* The strategy of the route makes the key, from the body if it uses it. */
-static void make_key(struct hx_delivery *delivery)
+static void read_whole(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
-	const struct hx_config_proxy_route *route = delivery->claim.proxy;
 	int64_t began_ns = hx_clock_mono_ns();
 	struct hapax_error err = {.status = HAPAX_OK};
 	struct hapax_bytes body = hx_bytes(NULL, 0);
-	enum hapax_status status = HAPAX_OK;
+	bool is_used = hx_proxy_body_is_used(delivery->claim.proxy);
 
-	if (hx_proxy_body_is_used(route)) {
-		if (hx_large_is(delivery)) {
-			status = hx_large_start(delivery, read_large, on_large, true, &err);
-			if (status != HAPAX_OK)
-				refuse_body(delivery, &err);
-			return;
-		}
-		status = hx_http_body_whole(
-			&delivery->exchange->body, &loop->body_text, &body, &err);
+	if (is_used && hx_large_is(delivery)) {
+		if (hx_large_start(delivery, read_large, on_large, true, &err) != HAPAX_OK)
+			refuse_body(delivery, &err);
+		return;
 	}
-	if (status == HAPAX_OK)
-		status = hx_proxy_body_key(
-			route, &delivery->exchange->head, body, &loop->key_scratch,
-			&delivery->claim.key, &err);
-	take_made(delivery, status, &err, hx_clock_mono_ns() - began_ns);
+	delivery->claim.found = HX_PROXY_BODY_FAILED;
+	if (!is_used ||
+	    hx_http_body_whole(&delivery->exchange->body, &loop->body_text, &body, &err) ==
+		    HAPAX_OK)
+		read_body(delivery, body, &loop->key_scratch, &err);
+	take_whole(delivery, &err, hx_clock_mono_ns() - began_ns);
 }
 
 /* NULL: refused. */
@@ -340,7 +354,7 @@ void hx_proxy_take_up(struct hx_delivery *delivery)
 		config->gateway.route_count + (size_t)(route - config->proxy.routes));
 	if (runs_once(route, head->method, true)) {
 		if (route->strategy != NULL)
-			make_key(delivery);
+			read_whole(delivery);
 		else
 			take_key(delivery);
 		return;

@@ -5,9 +5,18 @@
 #include "config/config.h"
 #include "wire/media_type.h"
 
+static bool uses_body(const struct hapax_key_strategy *strategy)
+{
+	return hapax_key_strategy_needs(strategy) & HAPAX_KEY_NEEDS_DATA;
+}
+
 bool hx_proxy_body_is_used(const struct hx_config_proxy_route *route)
 {
-	return hapax_key_strategy_needs(route->strategy) & HAPAX_KEY_NEEDS_DATA;
+	for (size_t i = 0; i < route->pass_count; i++) {
+		if (uses_body(route->passes[i].strategy))
+			return true;
+	}
+	return uses_body(route->strategy);
 }
 
 /* Some senders call JSON text: Amazon SNS sends text/plain. */
@@ -21,7 +30,26 @@ static enum hapax_data_kind kind_of(const struct hx_http1_head *head, struct hap
 	return HAPAX_DATA_BYTES;
 }
 
-enum hapax_status hx_proxy_body_key(
+static enum hx_proxy_body_end find_key(
+	const struct hx_config_proxy_route *route, const struct hapax_event *event,
+	struct hapax_buf *scratch, struct hapax_key *ret_key, struct hapax_error *err)
+{
+	ret_key->size = sizeof(*ret_key);
+	for (size_t i = 0; i < route->pass_count; i++) {
+		if (hapax_key_make(route->passes[i].strategy, event, scratch, ret_key, err) !=
+		    HAPAX_OK)
+			return HX_PROXY_BODY_FAILED;
+		if (ret_key->kind == HAPAX_KEY_MADE &&
+		    hx_bytes_equal(
+			    hx_bytes(ret_key->key, ret_key->key_size), route->passes[i].value))
+			return HX_PROXY_BODY_PASSES;
+	}
+	if (hapax_key_make(route->strategy, event, scratch, ret_key, err) != HAPAX_OK)
+		return HX_PROXY_BODY_FAILED;
+	return HX_PROXY_BODY_KEY;
+}
+
+enum hx_proxy_body_end hx_proxy_body_read(
 	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
 	struct hapax_bytes body, struct hapax_buf *scratch, struct hapax_key *ret_key,
 	struct hapax_error *err)
@@ -37,6 +65,5 @@ enum hapax_status hx_proxy_body_key(
 	event.headers = fields;
 	event.data = body;
 	event.data_kind = kind_of(head, body);
-	ret_key->size = sizeof(*ret_key);
-	return hapax_key_make(route->strategy, &event, scratch, ret_key, err);
+	return find_key(route, &event, scratch, ret_key, err);
 }

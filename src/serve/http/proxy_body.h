@@ -20,11 +20,16 @@ struct hx_config_proxy_route;
 /* Whether the strategy of the route uses the body. */
 bool hx_proxy_body_is_used(const struct hx_config_proxy_route *route);
 
+enum hx_proxy_body_end {
+	HX_PROXY_BODY_KEY,    /* of kind HAPAX_KEY_NONE if a part of it is missing */
+	HX_PROXY_BODY_PASSES, /* `pass` of the route names it */
+	HX_PROXY_BODY_FAILED, /* err says why: LIMIT, NO_MEMORY of scratch */
+};
+
 /*
- * Makes the key from the fields that the upstream gets, and from body; empty if it is not used. A
- * request without a part of its key has a key of kind HAPAX_KEY_NONE. LIMIT, NO_MEMORY: scratch.
+ * Reads the fields that the upstream gets, and body, which is empty if it is not used.
  */
-enum hapax_status hx_proxy_body_key(
+enum hx_proxy_body_end hx_proxy_body_read(
 	const struct hx_config_proxy_route *route, const struct hx_http1_head *head,
 	struct hapax_bytes body, struct hapax_buf *scratch, struct hapax_key *ret_key,
 	struct hapax_error *err);
