@@ -108,14 +108,20 @@ struct hapax_op *hx_resp_add_step(
 	    (value == NULL || hx_resp_batch_keep(answer->next, *value, value)))
 		op = hx_resp_batch_add(answer->next, type, false);
 	if (op == NULL) {
+		if (answer->has_step)
+			hx_resp_batch_cut(answer->next, answer->entry->first);
+		answer->has_step = false;
 		(void)hx_resp_put_error(answer->out, "OOM not enough memory for the command");
 		return NULL;
 	}
 	op->key = copy;
 	op->tenant = answer->session->tenant;
 	op->group = answer->session->group;
-	answer->entry->first = (uint32_t)answer->next->count - 1;
-	answer->entry->count = 1;
+	if (!answer->has_step) {
+		answer->entry->first = (uint32_t)answer->next->count - 1;
+		answer->entry->count = 0;
+	}
+	answer->entry->count++;
 	answer->entry->finish = finish;
 	answer->has_step = true;
 	return op;

@@ -10,6 +10,8 @@
 /* Whether name is valid. If not, the call is refused with the message of Redis. */
 bool hx_resp_client_name_check(struct hx_resp_call *call, struct hapax_bytes name);
 
-void hx_resp_client_name_set(char target[HX_RESP_NAME_SIZE], struct hapax_bytes name);
+/* target is one of the session's names; CLIENT LIST of others reads it. */
+void hx_resp_client_name_set(
+	struct hx_resp_session *session, char target[HX_RESP_NAME_SIZE], struct hapax_bytes name);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
+#include "base/macros.h"
 #include "resp/client_name.h"
 #include "resp/resp_command.h"
 #include "resp/commands.h"
@@ -32,11 +33,14 @@ bool hx_resp_client_name_check(struct hx_resp_call *call, struct hapax_bytes nam
 		hx_resp_refuse(call, "ERR a client name must be at most 128 bytes long");
 }
 
-void hx_resp_client_name_set(char target[HX_RESP_NAME_SIZE], struct hapax_bytes name)
+void hx_resp_client_name_set(
+	struct hx_resp_session *session, char target[HX_RESP_NAME_SIZE], struct hapax_bytes name)
 {
+	hx_mutex_lock(&session->service->lock);
 	if (name.size > 0)
 		memcpy(target, name.data, name.size);
 	target[name.size] = '\0';
+	hx_mutex_unlock(&session->service->lock);
 }
 
 void hx_resp_plan_client_id(struct hx_resp_call *call)
@@ -56,7 +60,7 @@ void hx_resp_plan_client_setname(struct hx_resp_call *call)
 {
 	if (!hx_resp_client_name_check(call, call->argv[2]))
 		return;
-	hx_resp_client_name_set(call->session->name, call->argv[2]);
+	hx_resp_client_name_set(call->session, call->session->name, call->argv[2]);
 	(void)hx_resp_put_simple(call->text, "OK");
 }
 
@@ -76,31 +80,108 @@ void hx_resp_plan_client_setinfo(struct hx_resp_call *call)
 		return;
 	}
 	hx_resp_client_name_set(
-		is_name ? call->session->lib_name : call->session->lib_version, call->argv[3]);
+		call->session, is_name ? call->session->lib_name : call->session->lib_version,
+		call->argv[3]);
 	(void)hx_resp_put_simple(call->text, "OK");
+}
+
+static enum hapax_status put_client(
+	struct hapax_buf *out, const struct hx_resp_session *session, const char *own)
+{
+	const struct hapax_clock *clock = session->service->options.clock;
+
+	return hx_buf_printf(
+		out, "id=%llu name=%s age=%lld db=0%s user=%.*s lib-name=%s lib-ver=%s\n",
+		(unsigned long long)session->id, session->name,
+		(long long)((clock->boot_ms(clock->context) - session->began_ms) / 1000), own,
+		session->user == NULL ? 7 : (int)session->user->name.size,
+		session->user == NULL ? "default" : (const char *)session->user->name.data,
+		session->lib_name, session->lib_version);
+}
+
+static void put_lines(struct hx_resp_call *call, struct hapax_buf *lines, enum hapax_status status)
+{
+	if (status != HAPAX_OK ||
+	    hx_resp_put_verbatim(call->text, hapax_buf_bytes(lines), call->session->protocol) !=
+		    HAPAX_OK)
+		hx_resp_refuse(call, "OOM not enough memory for the reply");
+	hx_buf_done(lines);
 }
 
 void hx_resp_plan_client_info(struct hx_resp_call *call)
 {
 	const struct hx_resp_session *session = call->session;
-	const struct hapax_clock *clock = call->service->options.clock;
-	char line[1024];
-	int size = snprintf(
-		line, sizeof(line),
-		"id=%llu name=%s age=%lld db=0 multi=%lld resp=%u cmd=%s user=%.*s lib-name=%s "
-		"lib-ver=%s\n",
-		(unsigned long long)session->id, session->name,
-		(long long)((clock->boot_ms(clock->context) - session->began_ms) / 1000),
-		session->is_queuing ? (long long)session->queue_count : -1,
-		(unsigned)session->protocol, "client|info",
-		session->user == NULL ? 7 : (int)session->user->name.size,
-		session->user == NULL ? "default" : (const char *)session->user->name.data,
-		session->lib_name, session->lib_version);
+	struct hapax_buf *lines = &call->session->kept;
+	char own[64];
 
-	if (size < 0 || (size_t)size >= sizeof(line) ||
-	    hx_resp_put_verbatim(call->text, hx_bytes(line, (size_t)size), session->protocol) !=
-		    HAPAX_OK)
-		hx_resp_refuse(call, "OOM not enough memory for the reply");
+	(void)snprintf(
+		own, sizeof(own), " multi=%lld resp=%u cmd=client|info",
+		session->is_queuing ? (long long)session->queue_count : -1,
+		(unsigned)session->protocol);
+	hx_buf_clear(lines);
+	put_lines(call, lines, put_client(lines, session, own));
+}
+
+/* What CLIENT LIST asks for: all, the IDs from argv[3] on, or none, since no client is a replica. */
+static bool is_listed(const struct hx_resp_call *call, const struct hx_resp_session *client)
+{
+	int64_t id;
+
+	if (client->user != call->session->user)
+		return false;
+	if (call->argc == 2)
+		return true;
+	if (hx_resp_is_word(call->argv[2], "TYPE"))
+		return hx_resp_is_word(call->argv[3], "NORMAL");
+	for (size_t i = 3; i < call->argc; i++) {
+		if (hx_resp_parse_integer(call->argv[i], &id) && (uint64_t)id == client->id)
+			return true;
+	}
+	return false;
+}
+
+/* The arguments of CLIENT LIST. False: refused. */
+static bool check_list(struct hx_resp_call *call)
+{
+	static const char *const types[] = {"NORMAL", "MASTER", "REPLICA", "SLAVE", "PUBSUB"};
+	bool is_type = call->argc == 4 && hx_resp_is_word(call->argv[2], "TYPE");
+	int64_t id;
+
+	if (call->argc == 2)
+		return true;
+	for (size_t i = 0; is_type && i < HX_COUNT(types); i++) {
+		if (hx_resp_is_word(call->argv[3], types[i]))
+			return true;
+	}
+	if (is_type)
+		return hx_resp_refuse_format(
+			call, "ERR Unknown client type '%.*s'", HX_RESP_SHOWN(call->argv[3]));
+	if (call->argc == 3 || !hx_resp_is_word(call->argv[2], "ID"))
+		return hx_resp_refuse_syntax(call);
+	for (size_t i = 3; i < call->argc; i++) {
+		if (!hx_resp_parse_integer(call->argv[i], &id) || id < 1)
+			return hx_resp_refuse(call, "ERR Invalid client ID");
+	}
+	return true;
+}
+
+/* Lists only the clients of the same user: those of other tenants are private. */
+void hx_resp_plan_client_list(struct hx_resp_call *call)
+{
+	struct hapax_buf *lines = &call->session->kept;
+	enum hapax_status status = HAPAX_OK;
+
+	if (!check_list(call))
+		return;
+	hx_buf_clear(lines);
+	hx_mutex_lock(&call->service->lock);
+	for (const struct hx_resp_session *client = call->service->first_client;
+	     client != NULL && status == HAPAX_OK; client = client->next) {
+		if (is_listed(call, client))
+			status = put_client(lines, client, "");
+	}
+	hx_mutex_unlock(&call->service->lock);
+	put_lines(call, lines, status);
 }
 
 void hx_resp_plan_client_no_evict(struct hx_resp_call *call)

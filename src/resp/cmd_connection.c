@@ -58,7 +58,9 @@ void hx_resp_plan_select(struct hx_resp_call *call)
 
 static void become(struct hx_resp_session *session, const struct hx_resp_user *user)
 {
+	hx_mutex_lock(&session->service->lock);
 	session->user = user;
+	hx_mutex_unlock(&session->service->lock);
 	session->is_authenticated = user != NULL || session->service->options.user_count == 0;
 	session->tenant = user != NULL ? user->tenant : hx_bytes(NULL, 0);
 	session->group = user != NULL ? user->group : hx_bytes(NULL, 0);
@@ -115,7 +117,7 @@ void hx_resp_plan_reset(struct hx_resp_call *call)
 	struct hx_resp_session *session = call->session;
 
 	hx_resp_multi_forget(session);
-	session->name[0] = '\0';
+	hx_resp_client_name_set(session, session->name, hx_bytes(NULL, 0));
 	session->protocol = 2;
 	/* SKIP stays in effect: the client does not wait for a reply. */
 	if (session->reply_mode != HX_RESP_REPLY_SKIP)
@@ -202,7 +204,7 @@ void hx_resp_plan_hello(struct hx_resp_call *call)
 		return;
 	}
 	if (hello.has_name)
-		hx_resp_client_name_set(call->session->name, hello.name);
+		hx_resp_client_name_set(call->session, call->session->name, hello.name);
 	if (hello.version != 0)
 		call->session->protocol = (uint8_t)hello.version;
 	put_hello(call);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cmd_keyspace.c - commands about all keys: SCAN, DBSIZE, FLUSHDB and FLUSHALL.
+ * cmd_keyspace.c - commands about all keys: SCAN, KEYS, DBSIZE, FLUSHDB and FLUSHALL.
  *
  * They walk through the scope of the client, as jobs (resp_job.h). The service keeps the position
  * of each cursor, since clients return a cursor as a number.
@@ -17,6 +17,7 @@ enum {
 	SCAN_COUNT_DEFAULT = 10,
 	SCAN_COUNT_MAX = 1000,  /* keys returned per call */
 	COUNT_COUNT_MAX = 4096, /* counted per piece */
+	KEYS_MAX = 10000,       /* returned by KEYS; they also must fit into the job's buffer */
 	FLUSH_COUNT = 512,      /* removed per piece */
 };
 
@@ -43,6 +44,16 @@ static struct hx_resp_job *begin_job(
 	call->entry->finish = finish;
 	session->is_last = true;
 	return session->job;
+}
+
+static void keep_pattern(struct hx_resp_call *call, struct hapax_bytes pattern)
+{
+	struct hapax_buf *kept = &call->session->job->pattern;
+
+	if (hx_buf_append(kept, pattern.data, pattern.size) == HAPAX_OK)
+		return;
+	hx_resp_session_end_job(call->session);
+	hx_resp_refuse(call, "OOM not enough memory for the command");
 }
 
 /* ---------------------------------------------------------------- SCAN */
@@ -166,10 +177,48 @@ void hx_resp_plan_scan(struct hx_resp_call *call)
 	job->scan_id = scan.id;
 	job->wants_none = scan.wants_none;
 	job->has_pattern = scan.has_pattern;
-	if (hx_buf_append(&job->pattern, scan.pattern.data, scan.pattern.size) != HAPAX_OK) {
-		hx_resp_session_end_job(call->session);
-		hx_resp_refuse(call, "OOM not enough memory for the command");
+	keep_pattern(call, scan.pattern);
+}
+
+/* ---------------------------------------------------------------- KEYS */
+
+static bool keys_piece(struct hx_resp_job *job)
+{
+	enum hapax_status status =
+		hapax_store_scan(job->store, &job->what, &job->cursor, see_key, job, NULL);
+
+	/* Too many, or too long: finish_keys() says so. */
+	if (job->status == HAPAX_ERR_LIMIT || job->count > KEYS_MAX) {
+		job->status = HAPAX_OK;
+		job->count = KEYS_MAX + 1;
+		return false;
 	}
+	if (job->status == HAPAX_OK)
+		job->status = status;
+	return !job->cursor.done;
+}
+
+static void finish_keys(struct hx_resp_answer *answer)
+{
+	const struct hx_resp_job *job = answer->session->job;
+
+	if (job->count > KEYS_MAX)
+		(void)hx_resp_put_error(
+			answer->out, "ERR too many keys match the pattern; use SCAN");
+	else if (hx_buf_reserve(answer->out, 32 + job->found.size) != HAPAX_OK)
+		(void)hx_resp_put_error(answer->out, "OOM not enough memory for the reply");
+	else if (hx_resp_put_array(answer->out, (size_t)job->count) == HAPAX_OK)
+		(void)hx_buf_append(answer->out, job->found.data, job->found.size);
+}
+
+void hx_resp_plan_keys(struct hx_resp_call *call)
+{
+	struct hx_resp_job *job = begin_job(call, keys_piece, SCAN_COUNT_MAX, finish_keys);
+
+	if (job == NULL)
+		return;
+	job->has_pattern = true;
+	keep_pattern(call, call->argv[1]);
 }
 
 /* ---------------------------------------------------------------- DBSIZE */

@@ -180,6 +180,13 @@ void hx_resp_plan_setnx(struct hx_resp_call *call)
 	plan_set(call, call->argv[2], SET_NX | SET_AS_INTEGER, &expiry, hx_bytes(NULL, 0));
 }
 
+void hx_resp_plan_getset(struct hx_resp_call *call)
+{
+	const struct hx_resp_expiry expiry = {.ttl_ms = HAPAX_TTL_FOREVER};
+
+	plan_set(call, call->argv[2], SET_GET, &expiry, hx_bytes(NULL, 0));
+}
+
 void hx_resp_plan_setex(struct hx_resp_call *call)
 {
 	struct hx_resp_when when = {.unit = call->command->variant, .text = call->argv[2]};

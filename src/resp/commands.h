@@ -13,8 +13,8 @@ hx_resp_plan_fn hx_resp_plan_auth, hx_resp_plan_echo, hx_resp_plan_hello, hx_res
 
 /* cmd_client.c */
 hx_resp_plan_fn hx_resp_plan_client_getname, hx_resp_plan_client_id, hx_resp_plan_client_info,
-	hx_resp_plan_client_no_evict, hx_resp_plan_client_reply, hx_resp_plan_client_setinfo,
-	hx_resp_plan_client_setname;
+	hx_resp_plan_client_list, hx_resp_plan_client_no_evict, hx_resp_plan_client_reply,
+	hx_resp_plan_client_setinfo, hx_resp_plan_client_setname;
 
 /* cmd_introspect.c */
 hx_resp_plan_fn hx_resp_plan_command, hx_resp_plan_command_count, hx_resp_plan_command_docs,
@@ -22,8 +22,8 @@ hx_resp_plan_fn hx_resp_plan_command, hx_resp_plan_command_count, hx_resp_plan_c
 	hx_resp_plan_help, hx_resp_plan_info, hx_resp_plan_ok, hx_resp_plan_time;
 
 /* cmd_set.c */
-hx_resp_plan_fn hx_resp_plan_del, hx_resp_plan_getdel, hx_resp_plan_set, hx_resp_plan_setex,
-	hx_resp_plan_setnx;
+hx_resp_plan_fn hx_resp_plan_del, hx_resp_plan_getdel, hx_resp_plan_getset, hx_resp_plan_set,
+	hx_resp_plan_setex, hx_resp_plan_setnx;
 
 /* cmd_get.c: looks up all keys; the command's finish writes the reply. */
 hx_resp_plan_fn hx_resp_plan_lookup;
@@ -34,7 +34,7 @@ hx_resp_finish_fn hx_resp_finish_exists, hx_resp_finish_get, hx_resp_finish_mget
 hx_resp_plan_fn hx_resp_plan_expire, hx_resp_plan_getex, hx_resp_plan_persist;
 
 /* cmd_keyspace.c */
-hx_resp_plan_fn hx_resp_plan_dbsize, hx_resp_plan_flush, hx_resp_plan_scan;
+hx_resp_plan_fn hx_resp_plan_dbsize, hx_resp_plan_flush, hx_resp_plan_keys, hx_resp_plan_scan;
 
 /* cmd_multi.c */
 hx_resp_plan_fn hx_resp_plan_discard, hx_resp_plan_exec, hx_resp_plan_multi;

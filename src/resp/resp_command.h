@@ -61,6 +61,9 @@ const struct hx_resp_command *hx_resp_command_find(struct hapax_bytes name);
 const struct hx_resp_command *hx_resp_subcommand_find(
 	const struct hx_resp_command *command, struct hapax_bytes name);
 
+/* Why hapax does not have a command of Redis that people ask for; NULL: it names no such one. */
+const char *hx_resp_refusal(struct hapax_bytes name);
+
 /* The subcommand after sub, or the first one; NULL: no more. */
 const struct hx_resp_command *hx_resp_subcommand_next(
 	const struct hx_resp_command *command, const struct hx_resp_command *sub);
@@ -150,8 +153,8 @@ void hx_resp_tell_changed(
 	const struct hx_resp_answer *answer, const char *action, struct hapax_bytes key);
 
 /*
- * Adds another step of a command, one operation in answer->next. *value is replaced by a copy
- * that lives as long; NULL: none. Returns NULL if the reply contains the error.
+ * Adds an operation in answer->next: another step of the command, or more of it. *value is replaced
+ * by a copy that lives as long; NULL: none. Returns NULL if the reply contains the error.
  */
 struct hapax_op *hx_resp_add_step(
 	struct hx_resp_answer *answer, enum hapax_op_type type, struct hapax_bytes key,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resp_script.h - the known scripts, by their meaning.
+ * resp_script.h - the known scripts, as rows of data: what each does, and where its arguments are.
  *
- * Two texts are the same script if they differ only in blanks, line ends, semicolons, one-line
- * comments, the kind of quotes or the case of command names. None of these changes the meaning of
- * the known scripts. Any other difference makes a different script.
+ * A row names a script by its SHA-1, or by its text. Two texts are the same script if they differ
+ * only in blanks, line ends, semicolons, one-line comments, the kind of quotes or the case of
+ * command names. None of these changes the meaning of the known scripts. Any other difference makes
+ * a different script.
  *
  * Threads: any.
  */
@@ -12,31 +13,57 @@
 #define HX_RESP_RESP_SCRIPT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <hapax/bytes.h>
 
 #include "base/sha1.h"
 
-enum hx_resp_script {
-	HX_RESP_SCRIPT_NONE = 0,
-	HX_RESP_SCRIPT_REMOVE,     /* KEYS[1] if its value is ARGV[1] */
-	HX_RESP_SCRIPT_EXPIRE,     /* as above, PEXPIRE by ARGV[2] */
-	HX_RESP_SCRIPT_EXTEND,     /* as above, if it expires; ARGV[3] 0: add to the time left */
-	HX_RESP_SCRIPT_LOCK_ALL,   /* KEYS to ARGV[1] for ARGV[2] ms, if none exists: number set */
-	HX_RESP_SCRIPT_EXTEND_ALL, /* as above, if each has ARGV[1] */
-	HX_RESP_SCRIPT_REMOVE_ALL, /* the KEYS whose value is ARGV[1]: number removed */
-	HX_RESP_SCRIPT_CHECK_AND_SET, /* KEYS[1] to ARGV[1] for ARGV[2] s, or the existing value */
-	HX_RESP_SCRIPT_CHECK_AND_RESERVE, /* KEYS[1] to ARGV[2] for ARGV[1] s: 0; 1 if it exists */
+/* "Equal": the key has the value in the script's arguments. */
+enum hx_resp_act {
+	HX_RESP_ACT_REMOVE,     /* each key that is equal */
+	HX_RESP_ACT_REMOVE_ALL, /* all keys, if all are equal */
+	HX_RESP_ACT_RESET,      /* remove the key, whatever its value */
+	HX_RESP_ACT_LOCK,       /* set all keys, if none exists */
+	HX_RESP_ACT_OBTAIN, /* as LOCK; also if each value begins with the first ARGV[2] bytes */
+	HX_RESP_ACT_EXTEND, /* set the expiry of all keys, if all are equal */
+	HX_RESP_ACT_EXTEND_OR_LOCK,
+	HX_RESP_ACT_PROLONG, /* EXTEND a key that expires; an ARGV[3] of 0 adds to the time left */
+	HX_RESP_ACT_TIME_LEFT,
+	HX_RESP_ACT_CHECK_AND_SET,     /* set the key, or return its value */
+	HX_RESP_ACT_CHECK_AND_RESERVE, /* 0: set the key; 1: it exists */
+};
+
+enum hx_resp_script_reply {
+	HX_RESP_SCRIPT_COUNT,   /* the number of keys changed */
+	HX_RESP_SCRIPT_STATUS,  /* OK, or null */
+	HX_RESP_SCRIPT_NUMBERS, /* yes, no or absent */
+};
+
+struct hx_resp_script {
+	const char *sha1; /* in lower-case digits; NULL: known by its text */
+	const char *text; /* in plain form; NULL: known by its SHA-1 */
+	enum hx_resp_act act;
+	unsigned key_count; /* the first is the lock; 0: any number, all are locks */
+	unsigned arg_count; /* besides the keys */
+	unsigned value;     /* its index in ARGV; the same for time */
+	unsigned time;
+	bool is_in_seconds; /* the time; false: in milliseconds */
+	bool has_database;  /* ARGV[1] is the database */
+	enum hx_resp_script_reply reply;
+	int yes; /* TIME_LEFT: the reply if the key does not expire */
+	int no;
+	int absent; /* REMOVE: there is no key. PROLONG: it does not expire */
 };
 
 enum { HX_RESP_SHA1_DIGITS = 2 * HX_SHA1_SIZE };
 
-enum hx_resp_script hx_resp_script_find(struct hapax_bytes text);
+/* By the text, or by its SHA-1 in digits; NULL: unknown. */
+const struct hx_resp_script *hx_resp_script_find(struct hapax_bytes text);
+const struct hx_resp_script *hx_resp_script_find_sha1(struct hapax_bytes digits);
 
-/* The number of arguments besides the keys. */
-size_t hx_resp_script_arg_count(enum hx_resp_script script);
-
-/* Whether it may have more than one key. */
-bool hx_resp_script_has_keys(enum hx_resp_script script);
+/* A row by its index, NULL after the last; and the reverse. */
+const struct hx_resp_script *hx_resp_script_at(unsigned index);
+unsigned hx_resp_script_index(const struct hx_resp_script *script);
 
 #endif

@@ -127,7 +127,7 @@ static struct hx_resp_known_script *find_script(
 			wanted[i] = (char)(wanted[i] - 'A' + 'a');
 	}
 	for (size_t i = 0; i < HX_RESP_SCRIPTS_MAX; i++) {
-		if (service->scripts[i].script != HX_RESP_SCRIPT_NONE &&
+		if (service->scripts[i].script != NULL &&
 		    memcmp(service->scripts[i].sha1, wanted, sizeof(wanted)) == 0)
 			return &service->scripts[i];
 	}
@@ -135,7 +135,7 @@ static struct hx_resp_known_script *find_script(
 }
 
 void hx_resp_service_learn(
-	struct hx_resp_service *service, const char *digits, enum hx_resp_script script)
+	struct hx_resp_service *service, const char *digits, const struct hx_resp_script *script)
 {
 	struct hx_resp_known_script *known;
 
@@ -148,15 +148,17 @@ void hx_resp_service_learn(
 	hx_mutex_unlock(&service->lock);
 }
 
-enum hx_resp_script hx_resp_service_recall(
+const struct hx_resp_script *hx_resp_service_recall(
 	struct hx_resp_service *service, struct hapax_bytes digits)
 {
+	const struct hx_resp_script *script = hx_resp_script_find_sha1(digits);
 	struct hx_resp_known_script *known;
-	enum hx_resp_script script;
 
+	if (script != NULL)
+		return script;
 	hx_mutex_lock(&service->lock);
 	known = find_script(service, digits);
-	script = known == NULL ? HX_RESP_SCRIPT_NONE : known->script;
+	script = known == NULL ? NULL : known->script;
 	hx_mutex_unlock(&service->lock);
 	return script;
 }

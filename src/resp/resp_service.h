@@ -21,6 +21,8 @@
 #include "base/thread.h"
 #include "resp/resp_script.h"
 
+struct hx_resp_session;
+
 /* The version reported to clients: they choose features by it. */
 #define HX_RESP_REDIS_VERSION "7.0.15"
 
@@ -92,7 +94,7 @@ enum { HX_RESP_SCRIPTS_MAX = 64 };
 
 struct hx_resp_known_script {
 	char sha1[HX_RESP_SHA1_DIGITS];
-	enum hx_resp_script script;
+	const struct hx_resp_script *script; /* NULL: free */
 };
 
 struct hx_resp_service {
@@ -108,7 +110,8 @@ struct hx_resp_service {
 	_Atomic uint64_t misses;
 
 	struct hx_mutex lock;
-	uint64_t scan_count; /* Locks: lock, as scans */
+	struct hx_resp_session *first_client; /* Locks: lock, as the links, names and users */
+	uint64_t scan_count;                  /* Locks: lock, as scans */
 	struct hx_resp_kept_scan scans[HX_RESP_SCANS_MAX];
 	uint64_t script_count; /* Locks: lock, as scripts */
 	struct hx_resp_known_script scripts[HX_RESP_SCRIPTS_MAX];
@@ -148,10 +151,10 @@ void hx_resp_service_leave_scan(struct hx_resp_service *service, uint64_t id);
 uint64_t hx_resp_service_keep_scan(
 	struct hx_resp_service *service, const struct hapax_cursor *cursor);
 
-/* Remembers, and finds, the script with this SHA-1, in 40 lower-case digits. */
+/* Remembers, and finds, the script with this SHA-1, in 40 digits. NULL: unknown. */
 void hx_resp_service_learn(
-	struct hx_resp_service *service, const char *digits, enum hx_resp_script script);
-enum hx_resp_script hx_resp_service_recall(
+	struct hx_resp_service *service, const char *digits, const struct hx_resp_script *script);
+const struct hx_resp_script *hx_resp_service_recall(
 	struct hx_resp_service *service, struct hapax_bytes digits);
 
 #endif

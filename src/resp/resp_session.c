@@ -81,6 +81,30 @@ static void note_memory(struct hx_resp_session *session)
 	session->noted_bytes = bytes;
 }
 
+static void join_clients(struct hx_resp_session *session)
+{
+	struct hx_resp_service *service = session->service;
+
+	hx_mutex_lock(&service->lock);
+	session->next = service->first_client;
+	if (session->next != NULL)
+		session->next->previous = session;
+	service->first_client = session;
+	hx_mutex_unlock(&service->lock);
+}
+
+static void leave_clients(struct hx_resp_session *session)
+{
+	hx_mutex_lock(&session->service->lock);
+	if (session->next != NULL)
+		session->next->previous = session->previous;
+	if (session->previous != NULL)
+		session->previous->next = session->next;
+	else
+		session->service->first_client = session->next;
+	hx_mutex_unlock(&session->service->lock);
+}
+
 void hx_resp_session_init(struct hx_resp_session *session, struct hx_resp_service *service)
 {
 	size_t share = hx_resp_session_share(service);
@@ -98,10 +122,12 @@ void hx_resp_session_init(struct hx_resp_session *session, struct hx_resp_servic
 	hx_buf_init_budget(
 		&session->queue, smaller(share, QUEUE_SIZE_MAX), service->options.budget);
 	hx_buf_init_budget(&session->kept, QUEUE_SIZE_MAX, service->options.budget);
+	join_clients(session);
 }
 
 void hx_resp_session_done(struct hx_resp_session *session)
 {
+	leave_clients(session);
 	hx_resp_request_done(&session->request);
 	hx_free(session->argv);
 	hx_free(session->entries);
@@ -163,9 +189,16 @@ static struct hx_resp_entry *add_entry(
 
 static void refuse_unknown(struct hx_resp_call *call)
 {
+	const char *reason = hx_resp_refusal(call->argv[0]);
 	char args[160] = "";
 	size_t size = 0;
 
+	if (reason != NULL) {
+		hx_resp_refuse_format(
+			call, "ERR '%.*s' is not supported: %s", HX_RESP_SHOWN(call->argv[0]),
+			reason);
+		return;
+	}
 	for (size_t i = 1; i < call->argc && size < 128; i++) {
 		int room = (int)(128 - size);
 		int shown = (int)call->argv[i].size < room ? (int)call->argv[i].size : room;

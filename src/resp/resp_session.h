@@ -121,6 +121,10 @@ struct hx_resp_session {
 	size_t noted_bytes;
 	unsigned starved; /* commands refused for lack of memory since the owner last read this */
 
+	/* Locks: service->lock, as writing names and user, since others list the clients. */
+	struct hx_resp_session *next;
+	struct hx_resp_session *previous;
+
 	struct hapax_buf kept;   /* state of a command with steps */
 	struct hx_resp_job *job; /* of the only planned command; NULL: none */
 };

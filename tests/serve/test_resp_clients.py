@@ -13,7 +13,7 @@ from redis_wire import OFF, Wire, door, pack
 FLUSH = "resp:\n  allow_flush: true\n"
 
 # What npm had newest when this was written; the clients are fetched for `make proof` alone.
-PACKAGES = {"ioredis": "6.0.0", "redis": "6.3.1", "redlock": "5.0.0-beta.2", "redlock-4": "npm:redlock@4.2.0"}
+PACKAGES = {"ioredis": "6.0.0", "redis": "6.3.1", "redlock": "5.0.0-beta.2", "redlock-4": "npm:redlock@4.2.0", "@sesamecare-oss/redlock": "1.4.0"}
 
 
 def run(*words, **more):
@@ -224,6 +224,7 @@ const { Redis } = require("ioredis");
 const redis = require("redis");
 const { default: Redlock5, ResourceLockedError } = require("redlock");
 const Redlock4 = require("redlock-4");
+const { Redlock: Sesame } = require("@sesamecare-oss/redlock");
 const assert = require("assert");
 const [host, port] = [process.argv[2], Number(process.argv[3])];
 
@@ -254,6 +255,13 @@ async function withIoredis(protocol) {
   let ran = 0;
   await five.using(resources, 60000, async () => { ran = await client.exists(...resources); });
   assert.equal(ran, 2);
+
+  const sesame = new Sesame([client], { retryCount: 0 });
+  lock = await sesame.acquire(resources, 60000);
+  await assert.rejects(sesame.acquire([resources[1]], 60000));
+  lock = await lock.extend(120000);
+  await lock.release();
+  assert.equal(await client.exists(...resources), 0);
 
   const four = new Redlock4([client], { retryCount: 0 });
   let old = await four.lock(resources, 60000);
@@ -292,7 +300,7 @@ async function withNodeRedis(RESP) {
 
 
 def test_node(cli):
-    """ioredis and node-redis, RESP3 and RESP2, and the locks of redlock 4 and 5."""
+    """ioredis and node-redis, RESP3 and RESP2, and the locks of redlock 4 and 5 and of its successor."""
     if not is_proof():
         raise Skip("only for make proof: it needs the registry of npm")
     for program in ("node", "npm"):

@@ -110,39 +110,46 @@
 
 static const struct {
 	const char *text;
-	enum hx_resp_script script;
+	enum hx_resp_act act;
 } known[] = {
 	{"if redis.call(\"get\",KEYS[1]) == ARGV[1] then\n    return redis.call(\"del\",KEYS[1])\n"
 	 "else\n    return 0\nend",
-	 HX_RESP_SCRIPT_REMOVE},
+	 HX_RESP_ACT_REMOVE},
 	{"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], "
 	 "ARGV[2]) else return 0 end",
-	 HX_RESP_SCRIPT_EXPIRE},
+	 HX_RESP_ACT_EXTEND},
 	{"\n        local token = redis.call('get', KEYS[1])\n        if not token or token ~= "
 	 "ARGV[1] then\n            return 0\n        end\n        redis.call('del', KEYS[1])\n"
 	 "        return 1\n    ",
-	 HX_RESP_SCRIPT_REMOVE},
+	 HX_RESP_ACT_REMOVE},
 	{"\n        local token = redis.call('get', KEYS[1])\n        if not token or token ~= "
 	 "ARGV[1] then\n            return 0\n        end\n        redis.call('pexpire', "
 	 "KEYS[1], ARGV[2])\n        return 1\n    ",
-	 HX_RESP_SCRIPT_EXPIRE},
-	{EXTEND_OF_REDIS_PY, HX_RESP_SCRIPT_EXTEND},
-	{LOCK_OF_REDLOCK("#KEYS"), HX_RESP_SCRIPT_LOCK_ALL},
-	{LOCK_OF_REDLOCK("table.getn(KEYS)"), HX_RESP_SCRIPT_LOCK_ALL},
-	{EXTEND_OF_REDLOCK, HX_RESP_SCRIPT_EXTEND_ALL},
-	{UNLOCK_OF_REDLOCK, HX_RESP_SCRIPT_REMOVE_ALL},
-	{CHECK_AND_SET, HX_RESP_SCRIPT_CHECK_AND_SET},
-	{CHECK_AND_RESERVE, HX_RESP_SCRIPT_CHECK_AND_RESERVE},
+	 HX_RESP_ACT_EXTEND},
+	{EXTEND_OF_REDIS_PY, HX_RESP_ACT_PROLONG},
+	{LOCK_OF_REDLOCK("#KEYS"), HX_RESP_ACT_LOCK},
+	{LOCK_OF_REDLOCK("table.getn(KEYS)"), HX_RESP_ACT_LOCK},
+	{EXTEND_OF_REDLOCK, HX_RESP_ACT_EXTEND},
+	{UNLOCK_OF_REDLOCK, HX_RESP_ACT_REMOVE},
+	{CHECK_AND_SET, HX_RESP_ACT_CHECK_AND_SET},
+	{CHECK_AND_RESERVE, HX_RESP_ACT_CHECK_AND_RESERVE},
 };
 
 enum { KNOWN_COUNT = sizeof(known) / sizeof(known[0]) };
+
+static const struct hx_resp_script *find(struct hapax_bytes text)
+{
+	const struct hx_resp_script *script = hx_resp_script_find(text);
+
+	assert_non_null(script);
+	return script;
+}
 
 static void exact_texts(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < KNOWN_COUNT; i++)
-		assert_int_equal(
-			hx_resp_script_find(hapax_bytes_from_text(known[i].text)), known[i].script);
+		assert_int_equal(find(hapax_bytes_from_text(known[i].text))->act, known[i].act);
 }
 
 static bool is_in_comment(const char *text, size_t at)
@@ -175,11 +182,11 @@ static void near_misses(void **state)
 				continue;
 			memcpy(text, known[i].text, at);
 			memcpy(text + at, known[i].text + at + 1, size - at - 1);
-			if (hx_resp_script_find(hx_bytes(text, size - 1)) != HX_RESP_SCRIPT_NONE)
+			if (hx_resp_script_find(hx_bytes(text, size - 1)) != NULL)
 				fail_msg("script %zu without byte %zu", i, at);
 			memcpy(text, known[i].text, size);
 			text[at] = '!';
-			if (hx_resp_script_find(hx_bytes(text, size)) != HX_RESP_SCRIPT_NONE)
+			if (hx_resp_script_find(hx_bytes(text, size)) != NULL)
 				fail_msg("script %zu with another byte %zu", i, at);
 		}
 	}
@@ -191,11 +198,10 @@ static void unknown(void **state)
 
 	(void)state;
 	memset(long_text, 'x', sizeof(long_text));
-	assert_int_equal(hx_resp_script_find(hx_bytes(NULL, 0)), HX_RESP_SCRIPT_NONE);
-	assert_int_equal(
-		hx_resp_script_find(hx_bytes(long_text, sizeof(long_text))), HX_RESP_SCRIPT_NONE);
-	assert_int_equal(hx_resp_script_find(HX_BYTES_LIT("--")), HX_RESP_SCRIPT_NONE);
-	assert_int_equal(hx_resp_script_find(HX_BYTES_LIT("return 1")), HX_RESP_SCRIPT_NONE);
+	assert_null(hx_resp_script_find(hx_bytes(NULL, 0)));
+	assert_null(hx_resp_script_find(hx_bytes(long_text, sizeof(long_text))));
+	assert_null(hx_resp_script_find(HX_BYTES_LIT("--")));
+	assert_null(hx_resp_script_find(HX_BYTES_LIT("return 1")));
 }
 
 #define IF_EQUAL "if redis.call('get',KEYS[1])==ARGV[1] then "
@@ -225,23 +231,37 @@ static void others(void **state)
 	};
 
 	(void)state;
-	assert_int_equal(hx_resp_script_find(HX_BYTES_LIT(REMOVE)), HX_RESP_SCRIPT_REMOVE);
-	assert_int_equal(
-		hx_resp_script_find(HX_BYTES_LIT("--\r" REMOVE "--")), HX_RESP_SCRIPT_REMOVE);
+	assert_int_equal(find(HX_BYTES_LIT(REMOVE))->act, HX_RESP_ACT_REMOVE);
+	assert_int_equal(find(HX_BYTES_LIT("--\r" REMOVE "--"))->act, HX_RESP_ACT_REMOVE);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		if (hx_resp_script_find(hapax_bytes_from_text(texts[i])) != HX_RESP_SCRIPT_NONE)
+		if (hx_resp_script_find(hapax_bytes_from_text(texts[i])) != NULL)
 			fail_msg("script %zu is taken for another one", i);
 	}
 }
 
-static void arguments(void **state)
+/* Each row is found by its one name, and its arguments are among those that it has. */
+static void rows(void **state)
 {
 	(void)state;
-	assert_int_equal(hx_resp_script_arg_count(HX_RESP_SCRIPT_REMOVE), 1);
-	assert_int_equal(hx_resp_script_arg_count(HX_RESP_SCRIPT_EXTEND), 3);
-	assert_int_equal(hx_resp_script_arg_count(HX_RESP_SCRIPT_LOCK_ALL), 2);
-	assert_true(hx_resp_script_has_keys(HX_RESP_SCRIPT_LOCK_ALL));
-	assert_false(hx_resp_script_has_keys(HX_RESP_SCRIPT_CHECK_AND_SET));
+	for (unsigned i = 0; hx_resp_script_at(i) != NULL; i++) {
+		const struct hx_resp_script *row = hx_resp_script_at(i);
+
+		assert_int_equal(hx_resp_script_index(row), i);
+		assert_true((row->sha1 == NULL) != (row->text == NULL));
+		if (row->sha1 != NULL)
+			assert_ptr_equal(
+				hx_resp_script_find_sha1(hapax_bytes_from_text(row->sha1)), row);
+		else
+			assert_ptr_equal(find(hapax_bytes_from_text(row->text)), row);
+		assert_true(row->value < row->arg_count && row->time < row->arg_count);
+		assert_true(!row->has_database || row->value == 1);
+	}
+	assert_ptr_equal(
+		hx_resp_script_find_sha1(HX_BYTES_LIT("E950836ED1E694540C503EF9972B8DE518044D3B")),
+		hx_resp_script_find_sha1(HX_BYTES_LIT("e950836ed1e694540c503ef9972b8de518044d3b")));
+	assert_null(
+		hx_resp_script_find_sha1(HX_BYTES_LIT("e950836ed1e694540c503ef9972b8de518044d3")));
+	assert_null(hx_resp_script_find_sha1(hx_bytes(NULL, 0)));
 }
 
 int main(void)
@@ -249,7 +269,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(exact_texts), cmocka_unit_test(near_misses),
 		cmocka_unit_test(unknown),     cmocka_unit_test(others),
-		cmocka_unit_test(arguments),
+		cmocka_unit_test(rows),
 	};
 
 	return cmocka_run_group_tests_name("resp_script", tests, NULL, NULL);
