@@ -313,6 +313,15 @@ bool hx_config_find(
 	return false;
 }
 
+void hx_config_source_find(struct hx_config_source *source, const char *named)
+{
+	const struct hx_io *io = source->io == NULL ? hx_io_system() : source->io;
+
+	source->path = named != NULL ? named : source->variable("HAPAX_CONFIG");
+	if (source->path == NULL && hx_config_find(io, source->variable, source->found))
+		source->path = source->found;
+}
+
 /* ------------------------------------------------------------------ in force */
 
 void hx_config_current_init(struct hx_config_current *current, struct hx_config *config)

@@ -544,6 +544,8 @@ typedef const char *hx_config_variable_fn(const char *name);
  */
 typedef void hx_config_overruled_fn(const char *setting, const char *by, void *context);
 
+enum { HX_CONFIG_PATH_SIZE = 4096 };
+
 /* The sources of settings. A struct of zeros: none, all are defaults. */
 struct hx_config_source {
 	const char *path; /* NULL: no file; conf.d is looked for beside it */
@@ -557,7 +559,14 @@ struct hx_config_source {
 	hx_config_variable_fn *variable; /* NULL: no environment; an empty one is absent */
 	const struct hx_config_option *options;
 	size_t option_count;
+	char found[HX_CONFIG_PATH_SIZE]; /* for hx_config_source_find() */
 };
+
+/*
+ * Let source read the file named, else the one of $HAPAX_CONFIG, else the one that
+ * hx_config_find() finds now. named may be NULL. source->path is NULL if there is none.
+ */
+void hx_config_source_find(struct hx_config_source *source, const char *named);
 
 /*
  * Read, check and complete a config. INVALID: it has faults. err has the first one; faults, unless
@@ -593,7 +602,6 @@ void hx_config_release(struct hx_config *config);
  * $CONFIGURATION_DIRECTORY, $XDG_CONFIG_HOME/hapax (~/.config/hapax) or /etc/hapax. False: none.
  * path has HX_CONFIG_PATH_SIZE bytes.
  */
-enum { HX_CONFIG_PATH_SIZE = 4096 };
 bool hx_config_find(
 	const struct hx_io *io, hx_config_variable_fn *variable, char path[HX_CONFIG_PATH_SIZE]);
 

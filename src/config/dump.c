@@ -33,6 +33,38 @@ static enum hapax_status text_of(
 	return status;
 }
 
+/* A holder of password or token hashes can try guesses against them. */
+static bool is_hash(const struct hx_setting *setting)
+{
+	return strcmp(setting->name, "password_sha256") == 0 || strcmp(setting->name, "hash") == 0;
+}
+
+enum hapax_status hx_config_value_write(
+	const struct hx_setting *setting, const void *object, struct hapax_buf *out)
+{
+	struct hx_value_list list;
+	const char *const *texts;
+	enum hapax_status status = HAPAX_OK;
+
+	if (setting->type != HX_SETTING_TEXTS)
+		return hx_value_write(setting, object, out);
+	list = hx_value_list(setting, object);
+	texts = list.items;
+	for (size_t i = 0; i < list.count && status == HAPAX_OK; i++)
+		status = hx_buf_printf(out, "%s%s", i > 0 ? ", " : "", texts[i]);
+	return status;
+}
+
+enum hapax_status hx_config_value_public(
+	const struct hx_setting *setting, const void *object, struct hapax_buf *out)
+{
+	if (is_hash(setting))
+		return hx_buf_printf(out, "***");
+	if (setting->type == HX_SETTING_TEXTS)
+		return hx_config_value_write(setting, object, out);
+	return text_of(setting, object, out);
+}
+
 /* ------------------------------------------------------------------ YAML */
 
 struct yaml {
@@ -170,12 +202,6 @@ struct json_dump {
 	struct hapax_buf text; /* of a value */
 	bool is_public;
 };
-
-/* A holder of password or token hashes can try guesses against them. */
-static bool is_hash(const struct hx_setting *setting)
-{
-	return strcmp(setting->name, "password_sha256") == 0 || strcmp(setting->name, "hash") == 0;
-}
 
 static void write_section(
 	struct hx_json_write *json, const char *name, const struct hx_section *section,

@@ -10,6 +10,13 @@
 #include "config/config.h"
 
 struct hapax_buf;
+struct hx_setting;
+
+/* Append the text of object's value, which is neither a section nor a list of those. */
+typedef enum hapax_status hx_config_value_fn(
+	const struct hx_setting *setting, const void *object, struct hapax_buf *out);
+hx_config_value_fn hx_config_value_write;  /* as it is */
+hx_config_value_fn hx_config_value_public; /* as hx_config_dump_public() shows it */
 
 /* Append YAML that reads back as the same config; URLs lose their passwords. */
 enum hapax_status hx_config_dump(const struct hx_config *config, struct hapax_buf *out);

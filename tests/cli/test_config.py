@@ -9,6 +9,9 @@ from harness import ROOT, Skip, expect, expect_in, expect_match
 
 MANUAL = (ROOT / "hapax.yaml").read_text(encoding="utf-8")
 
+# Without somewhere to send events the daemon would not start, and the check fails.
+UPSTREAM = ("--set", "upstream.url=http://127.0.0.1:9000")
+
 
 def write(cli, text, name="hapax.yaml"):
     path = cli.folder / name
@@ -43,7 +46,7 @@ def uncommented(text):
 def test_the_manual_is_right_and_changes_nothing(cli):
     env = {"HAPAX_STORE": None}
     path = write(cli, MANUAL)
-    expect(cli.run("config", "check", path, env=env).out, f"ok: {path}\n")
+    expect(cli.run("config", "check", path, *UPSTREAM, env=env).out, f"ok: {path}\n")
     expect(cli.run("config", "dump", path, env=env).out, cli.run("config", "dump", env=env).out)
 
 
@@ -154,7 +157,7 @@ def test_options_then_environment_then_file_then_defaults(cli):
 
 
 def test_a_slip_in_a_variable_is_noted(cli):
-    result = cli.run("config", "check", env={"HAPAX_LISTEN_GATWAY": "off", "HAPAX_TOKEN": "1"})
+    result = cli.run("config", "check", *UPSTREAM, env={"HAPAX_LISTEN_GATWAY": "off", "HAPAX_TOKEN": "1"})
     expect(
         result.err, "hapax: config: note: HAPAX_LISTEN_GATWAY is not a setting (did you mean HAPAX_LISTEN_GATEWAY?)\n"
     )
@@ -169,13 +172,11 @@ scopes:
   - {scope: acme/short, lease: 1999ms}
   - {scope: acme/long, lease: 10s}
 """
-    result = cli.run("config", "check", write(cli, text))
-    expect_match(
-        "^hapax: config: warning: scope 'acme/short': lease \\(1999 ms\\) is below store.timeout \\(2000 ms\\): [^\n]*\n$",
-        result.err,
-    )
-    result = cli.run("config", "check", write(cli, "defaults: {lease: 1s}\n"))
-    expect_match("^hapax: config: warning: scope 'defaults': lease \\(1000 ms\\) is below store.timeout \\(5000 ms\\)", result.err)
+    result = cli.run("config", "check", write(cli, text), *UPSTREAM)
+    warning = "^hapax: config: warning: lease is shorter than store.timeout, [^\n]* \\(scope: %s, lease: %s, timeout: %s\\)\n$"
+    expect_match(warning % ("acme/short", "1999ms", "2s"), result.err)
+    result = cli.run("config", "check", write(cli, "defaults: {lease: 1s}\n"), *UPSTREAM)
+    expect_match(warning % ("defaults", "1s", "5s"), result.err)
 
 
 def test_cookies_that_do_not_count_are_noted(cli):
@@ -196,11 +197,11 @@ proxy:
 
 
 def test_the_file_is_found(cli):
-    expect(cli.run("config", "check").out, "ok: no file, defaults and environment\n")
+    expect(cli.run("config", "check", *UPSTREAM).out, "ok: no file, defaults and environment\n")
     path = write(cli, "enabled: false\n", "home/.config/hapax/hapax.yaml")
-    expect(cli.run("config", "check").out, f"ok: {path}\n")
+    expect(cli.run("config", "check", *UPSTREAM).out, f"ok: {path}\n")
     other = write(cli, "enabled: true\n", "other.yaml")
-    expect(cli.run("config", "check", env={"HAPAX_CONFIG": other}).out, f"ok: {other}\n")
+    expect(cli.run("config", "check", *UPSTREAM, env={"HAPAX_CONFIG": other}).out, f"ok: {other}\n")
     write(cli, "enabled: false\nloops: 3\n", "home/.config/hapax/conf.d/10.yaml")
     expect(dumped(cli)["loops"], 3)
 

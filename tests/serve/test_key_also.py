@@ -150,7 +150,7 @@ def test_the_end(cli):
         path = cli.folder / "hapax.yaml"
         path.write_text(text + f"upstream: {{url: '{service.url}'}}\n", encoding="utf-8")
         result = cli.run("config", "check", path)
-        expect_in("warning: route 'orders': key_also ended on 2020-01-31 and is not used; remove it", result.err)
+        expect_in("warning: old key strategy has ended, remove key_also (route: orders, until: 2020-01-31)", result.err)
 
 
 def test_what_is_refused(cli):

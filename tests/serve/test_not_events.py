@@ -134,7 +134,7 @@ def test_many_fields_of_one_name(cli):
 
 def test_bad_settings(cli):
     good = ["serve", "--store", "memory:", "--gateway", "127.0.0.1:0", "--admin", "off"]
-    cli.run("serve", "--store", "memory:", code=64).says("no upstream for the gateway", "--upstream")
+    cli.run("serve", "--store", "memory:", code=78).says("no upstream for the gateway", "--upstream")
     cli.run(*good, "--upstream", "ftp://x", code=78).says("--upstream")
     cli.run(*good, "--upstream", "http://127.0.0.1:1", "--gateway", "nonsense", code=78).says("--gateway")
     cli.run(*good, "--upstream", "http://127.0.0.1:1", "--store", "nowhere:", code=69)

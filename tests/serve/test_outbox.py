@@ -420,7 +420,7 @@ def test_nothing_but_an_outbox(cli):
             daemon.end()
         finally:
             daemon.kill()
-        cli.run(*arguments, "--gateway", "127.0.0.1:0", code=64).says("no upstream for the gateway", "--upstream")
+        cli.run(*arguments, "--gateway", "127.0.0.1:0", code=78).says("no upstream for the gateway", "--upstream")
     expect_in("gateway: off", cli.run("config", "dump", str(path)).out)
 
 

@@ -556,7 +556,7 @@ def test_routes_change_with_a_reload(cli):
 
 def test_nowhere_to_send(cli):
     env = {"HAPAX_STORE": None}
-    cli.run("serve", "--gateway", "off", "--proxy", "127.0.0.1:0", code=64, env=env).says("no upstream for the proxy")
+    cli.run("serve", "--gateway", "off", "--proxy", "127.0.0.1:0", code=78, env=env).says("no upstream for the proxy")
     expect_in("--proxy ADDR", cli.run("serve", "--help").out)
 
 

@@ -10,7 +10,6 @@
 
 #include "base/buf.h"
 #include "base/hex.h"
-#include "base/io.h"
 #include "base/macros.h"
 #include "base/random.h"
 #include "base/sha256.h"
@@ -20,7 +19,8 @@
 #include "config/config.h"
 #include "config/config_check.h"
 #include "config/dump.h"
-#include "net/tls/tls.h"
+#include "serve/daemon/inspection.h"
+#include "serve/daemon/service_manager.h"
 #include "wire/api_token.h"
 
 enum {
@@ -109,19 +109,10 @@ static void report_faults(const struct hapax_buf *faults)
 	}
 }
 
-/* The named file, or the one that would be read; "" if there is none. */
-static void choose_file(const char *named, const char **ret_path, char found[HX_CONFIG_PATH_SIZE])
-{
-	*ret_path = named != NULL ? named : hx_environment("HAPAX_CONFIG");
-	if (*ret_path == NULL && hx_config_find(hx_io_system(), hx_environment, found))
-		*ret_path = found;
-}
-
+/* source is for the caller to know the file: its options are gone. */
 static int load(
-	struct hx_invocation *inv, const char **ret_path, char found[HX_CONFIG_PATH_SIZE],
-	struct hx_config **ret_config)
+	struct hx_invocation *inv, struct hx_config_source *source, struct hx_config **ret_config)
 {
-	struct hx_config_source source = {.variable = hx_environment};
 	struct sets sets = {.count = 0};
 	struct hapax_buf faults;
 	struct hapax_error err;
@@ -130,12 +121,14 @@ static int load(
 
 	if (code != HX_EXIT_OK)
 		return code;
-	choose_file(hx_options_operand(&inv->options, 0), ret_path, found);
-	source.path = *ret_path;
-	source.options = sets.options;
-	source.option_count = sets.count;
+	source->variable = hx_environment;
+	source->options = sets.options;
+	source->option_count = sets.count;
+	hx_config_source_find(source, hx_options_operand(&inv->options, 0));
 	hx_buf_init(&faults, FAULTS_SIZE_MAX);
-	status = hx_config_load(&source, ret_config, &faults, &err);
+	status = hx_config_load(source, ret_config, &faults, &err);
+	source->options = NULL;
+	source->option_count = 0;
 	if (status == HAPAX_ERR_NO_MEMORY) {
 		code = hx_report_error(inv->command->name, &err);
 	} else if (status != HAPAX_OK) {
@@ -183,78 +176,49 @@ static void note_cookies(struct hx_invocation *inv, const struct hx_config *conf
 	}
 }
 
-/* The store may answer after the claim has lapsed. */
-static void note_leases(struct hx_invocation *inv, const struct hx_config *config)
+static void say_finding(void *context, bool is_error, const char *text)
 {
-	struct hx_config_short_lease at;
+	int *code = context;
 
-	for (size_t row = 0; hx_config_short_lease(config, &row, &at);)
-		hx_report(
-			inv->command->name,
-			"warning: %s '%s': lease (%lld ms) is below store.timeout "
-			"(%lld ms): a slow store may answer after the lease has lapsed",
-			at.what, at.name, (long long)at.lease_ms,
-			(long long)config->store.timeout_ms);
-}
-
-static void note_also(struct hx_invocation *inv, const struct hx_config *config)
-{
-	const struct hapax_clock *clock = hapax_clock_system();
-	struct hx_config_key_also at;
-
-	for (size_t row = 0; hx_config_key_also(config, &row, &at);) {
-		if (clock->wall_ms(clock->context) >= at.until_ms)
-			hx_report(
-				inv->command->name,
-				"warning: %s '%s': key_also ended on %s and is not used; remove it",
-				at.what, at.name, at.until);
+	if (is_error) {
+		*code = HX_EXIT_CONFIG;
+		hx_report_line("%s", text);
+	} else {
+		hx_report(hx_cmd_config.name, "warning: %s", text);
 	}
 }
 
-/* The daemon would read these files at start and at a reload. */
-static int check_tls(const struct hx_config *config)
+/* What the daemon checks at its start and at a reload, by the same function. */
+static int inspect(const struct hx_config *config)
 {
+	static const struct hx_service no_service;
 	int code = HX_EXIT_OK;
+	const struct hx_inspection inspection = {
+		.config = config, .service = &no_service, .say = say_finding, .context = &code};
+	struct hx_tls_set tls = {.doors = {NULL}};
+	struct hapax_error err;
 
-	for (size_t i = 0; i < HX_CONFIG_TLS_DOORS; i++) {
-		enum hx_config_tls_index index = (enum hx_config_tls_index)i;
-		struct hx_tls_context *context = NULL;
-		struct hx_tls_options files;
-		struct hapax_error err;
-
-		if (!hx_config_listens_by_tcp(config, index) ||
-		    !hx_config_tls_options(config, index, &files))
-			continue;
-		if (hx_tls_server_context_new(&files, &context, &err) != HAPAX_OK) {
-			hx_report_line(
-				"listen.%s: TLS: %s", hx_config_tls_name(index), err.message);
-			code = HX_EXIT_CONFIG;
-		}
-		hx_tls_context_free(context);
-	}
+	(void)hx_inspection_run(&inspection, &tls, &err);
+	hx_tls_set_close(&tls);
 	return code;
 }
 
 static int run_check(struct hx_invocation *inv)
 {
-	char found[HX_CONFIG_PATH_SIZE];
+	struct hx_config_source source = {.path = NULL};
 	struct hx_config *config = NULL;
-	const char *path = NULL;
-	int code = load(inv, &path, found, &config);
+	int code = load(inv, &source, &config);
 
 	note_variables(inv);
-	if (code == HX_EXIT_OK)
-		code = check_tls(config);
 	if (config != NULL) {
+		code = inspect(config);
 		note_cookies(inv, config);
-		note_leases(inv, config);
-		note_also(inv, config);
 	}
-	if (code == HX_EXIT_OK && path == NULL) {
+	if (code == HX_EXIT_OK && source.path == NULL) {
 		hx_out_text(&inv->out, "ok: no file, defaults and environment\n");
 	} else if (code == HX_EXIT_OK) {
 		hx_out_text(&inv->out, "ok: ");
-		hx_out_escaped(&inv->out, hapax_bytes_from_text(path));
+		hx_out_escaped(&inv->out, hapax_bytes_from_text(source.path));
 		hx_out_text(&inv->out, "\n");
 	}
 	hx_config_release(config);
@@ -273,12 +237,11 @@ static int write_text(struct hx_invocation *inv, enum hapax_status status, struc
 
 static int run_dump(struct hx_invocation *inv)
 {
-	char found[HX_CONFIG_PATH_SIZE];
+	struct hx_config_source source = {.path = NULL};
 	struct hx_config *config = NULL;
-	const char *path = NULL;
 	struct hapax_buf text;
 	enum hapax_status status;
-	int code = load(inv, &path, found, &config);
+	int code = load(inv, &source, &config);
 
 	if (code != HX_EXIT_OK)
 		return code;
@@ -414,6 +377,13 @@ static const struct command_exit load_exits[] = {
 	{0, NULL},
 };
 
+static const struct command_exit check_exits[] = {
+	{HX_EXIT_OK, "'hapax serve' would start, possibly with the warnings shown"},
+	{HX_EXIT_NO_INPUT, "a file could not be read"},
+	{HX_EXIT_CONFIG, "'hapax serve' would refuse it, or a certificate has expired"},
+	{0, NULL},
+};
+
 static const struct command_exit print_exits[] = {
 	{HX_EXIT_OK, "printed"},
 	{0, NULL},
@@ -433,9 +403,11 @@ static const struct command_action actions[] = {
 	 .usage = "[FILE] [--set SETTING=VALUE]...",
 	 .description =
 		 "Reads FILE, the files in conf.d next to it, the environment and --set. Reports every\n"
-		 "error as FILE:LINE:COLUMN. Then reads the certificates that the settings name.\n" WHICH_FILE,
+		 "error as FILE:LINE:COLUMN. Then makes the checks of 'hapax serve': an upstream for each\n"
+		 "listener that needs one, certificates and keys, public addresses without authentication.\n"
+		 "Pass the options of 'hapax serve' as --set. The store is not opened.\n" WHICH_FILE,
 	 .operands = {0, 1},
-	 .exits = load_exits,
+	 .exits = check_exits,
 	 .run = run_check},
 	{.name = "dump",
 	 .summary = "print every setting with its effective value",
@@ -463,7 +435,8 @@ static const struct command_action actions[] = {
 };
 
 static const struct command_example examples[] = {
-	{"hapax config check", "check the configuration before a reload"},
+	{"hapax config check --set upstream.url=http://127.0.0.1:9000",
+	 "check the configuration before a reload, with an option of 'serve'"},
 	{"hapax config dump -o json", "print the effective settings"},
 	{"hapax config dump --set listen.admin=off", "print them with one setting overridden"},
 	{"hapax config schema > hapax.schema.json",

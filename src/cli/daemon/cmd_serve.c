@@ -12,7 +12,6 @@
 
 #include "base/buf.h"
 #include "base/bytes.h"
-#include "base/io.h"
 #include "cli/frame/command.h"
 #include "cli/frame/environment.h"
 #include "cli/frame/report.h"
@@ -101,7 +100,7 @@ static int load(
 	return status == HAPAX_ERR_INVALID ? HX_EXIT_CONFIG : HX_EXIT_NO_INPUT;
 }
 
-static int serve(struct hx_invocation *inv, const struct hx_config_source *source)
+static int serve(struct hx_invocation *inv, struct hx_config_source *source)
 {
 	struct hx_config *config = NULL;
 	struct hapax_error err;
@@ -109,20 +108,6 @@ static int serve(struct hx_invocation *inv, const struct hx_config_source *sourc
 
 	if (code != HX_EXIT_OK)
 		return code;
-	if (config->gateway.route_count == 0 && !config->listen.gateway.is_off)
-		code = hx_report_misuse(
-			inv->command->name,
-			"set --upstream URL or a route, or disable the gateway with "
-			"--gateway off",
-			"no upstream for the gateway");
-	else if (config->proxy.route_count == 0 && !config->listen.proxy.is_off)
-		code = hx_report_misuse(
-			inv->command->name, "set --upstream URL or a proxy route",
-			"no upstream for the proxy");
-	if (code != HX_EXIT_OK) {
-		hx_config_release(config);
-		return code;
-	}
 	switch (hx_serve_run(config, source, &err)) {
 	case HX_SERVE_STOPPED: return HX_EXIT_OK;
 	case HX_SERVE_CUT: code = HX_EXIT_OK; break;
@@ -143,15 +128,9 @@ static int run_serve(struct hx_invocation *inv)
 	const struct hx_option_value *file = hx_options_get(&inv->options, OPTION_CONFIG);
 	struct hx_config_option settings[NAME_COUNT];
 	struct hx_config_source source = {.variable = hx_environment, .options = settings};
-	char path[HX_CONFIG_PATH_SIZE];
 
 	source.option_count = read_options(inv, settings);
-	if (file != NULL)
-		source.path = file->text;
-	else if (hx_environment("HAPAX_CONFIG") != NULL)
-		source.path = hx_environment("HAPAX_CONFIG");
-	else if (hx_config_find(hx_io_system(), hx_environment, path))
-		source.path = path;
+	hx_config_source_find(&source, file != NULL ? file->text : NULL);
 	return serve(inv, &source);
 }
 

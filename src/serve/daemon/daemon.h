@@ -52,7 +52,7 @@ struct hx_tls_context;
 enum { HX_LOOPS_MAX = 256 };
 
 struct hx_serve {
-	const struct hx_config_source *source;
+	struct hx_config_source *source;
 	const char *folder;      /* for large bodies; NULL: /tmp */
 	struct hx_memory memory; /* set before the first loop */
 	struct hx_config_current current;
@@ -175,6 +175,13 @@ void hx_serve_close_resp(struct hx_serve *serve);
 enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *err);
 bool hx_serve_handle_api(struct hx_serve *serve, struct hx_http_exchange *exchange);
 void hx_serve_api_gone(struct hx_http_exchange *exchange);
+
+/* The log as configured. */
+struct hx_logger_options hx_serve_log_options(const struct hx_serve *serve);
+
+/* TLS for upstreams, if one needs it. Connections use it for as long as the process lives. */
+enum hapax_status hx_serve_prepare_tls(
+	struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err);
 
 /* Reads the configuration again; after a failure it stays as it was. */
 enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *err);

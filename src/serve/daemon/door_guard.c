@@ -3,7 +3,7 @@
 
 #include "base/error.h"
 #include "net/address.h"
-#include "observe/logger/logger.h"
+#include "serve/daemon/inspection.h"
 
 /* Whether the door distinguishes any clients. */
 static bool knows_clients(
@@ -27,7 +27,7 @@ static bool knows_clients(
 
 enum hapax_status hx_door_guard(
 	const struct hx_config *config, enum hx_config_tls_index index,
-	const struct hx_address *address, bool speaks_tls, struct hx_logger *log,
+	const struct hx_address *address, bool speaks_tls, const struct hx_inspection *inspection,
 	struct hapax_error *err)
 {
 	char text[HX_ADDRESS_TEXT_SIZE];
@@ -42,13 +42,13 @@ enum hapax_status hx_door_guard(
 			"or tls.client_auth: required, or use 127.0.0.1 or unix:PATH",
 			hx_config_tls_name(index), text,
 			index == HX_CONFIG_TLS_RESP ? "resp.users" : "auth.tokens");
-	if (log != NULL && !speaks_tls) {
+	if (!speaks_tls) {
 		const struct hx_logger_field fields[] = {
 			HX_LOGGER_TEXT("door", hx_config_tls_name(index)),
 			HX_LOGGER_TEXT("listen", text)};
 
-		hx_logger(
-			log, HX_LOGGER_WARN, "listener is public and has no TLS", fields,
+		hx_inspection_note(
+			inspection, HX_LOGGER_WARN, "listener is public and has no TLS", fields,
 			HX_COUNT(fields));
 	}
 	return HAPAX_OK;

@@ -17,15 +17,15 @@
 #include "config/config.h"
 
 struct hx_address;
-struct hx_logger;
+struct hx_inspection;
 
 /*
  * INVALID: it may not, with a hint. speaks_tls: as the door is open now; a reload does not change
- * it. log may be NULL: no warnings.
+ * it. inspection may be NULL: no warnings.
  */
 enum hapax_status hx_door_guard(
 	const struct hx_config *config, enum hx_config_tls_index index,
-	const struct hx_address *address, bool speaks_tls, struct hx_logger *log,
+	const struct hx_address *address, bool speaks_tls, const struct hx_inspection *inspection,
 	struct hapax_error *err);
 
 #endif

@@ -29,6 +29,7 @@
 #include "observe/logger/logger.h"
 #include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
+#include "serve/daemon/inspection.h"
 #include "serve/http/delivery.h"
 
 enum {
@@ -51,7 +52,7 @@ static enum hx_logger_format log_format(const struct hx_config *config)
 	return config->log.format == HX_CONFIG_LOG_LOGFMT ? HX_LOGGER_LOGFMT : HX_LOGGER_JSON;
 }
 
-static struct hx_logger_options log_options(const struct hx_serve *serve)
+struct hx_logger_options hx_serve_log_options(const struct hx_serve *serve)
 {
 	const struct hx_config_log *log = &serve->config->log;
 	hx_config_variable_fn *variable = serve->source->variable;
@@ -211,8 +212,7 @@ static void on_told(void *context)
 	hx_reactor_post(&serve->reactor, &serve->told_task);
 }
 
-/* Connections use it for as long as the process lives. */
-static enum hapax_status prepare_tls(
+enum hapax_status hx_serve_prepare_tls(
 	struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err)
 {
 	const struct hx_tls_options options = {.authority_file = NULL};
@@ -225,24 +225,6 @@ static enum hapax_status prepare_tls(
 	if (is_needed && serve->tls == NULL)
 		return hx_tls_client_context_new(&options, &serve->tls, err);
 	return HAPAX_OK;
-}
-
-/* Open doors stay open: checks whether the new configuration allows that. */
-static enum hapax_status guard_doors(
-	struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err)
-{
-	const struct hx_loop *loop = &serve->loops[0];
-	enum hapax_status status = HAPAX_OK;
-
-	if (loop->resp.service != NULL)
-		status = hx_service_guard_door(
-			&serve->service, config, HX_CONFIG_TLS_RESP, &loop->resp.listener.address,
-			NULL, err);
-	if (status == HAPAX_OK && serve->admin.reactor != NULL)
-		status = hx_service_guard_door(
-			&serve->service, config, HX_CONFIG_TLS_ADMIN,
-			&serve->admin.listener.address, NULL, err);
-	return status;
 }
 
 void hx_serve_unsecured(
@@ -261,56 +243,6 @@ void hx_serve_unsecured(
 	hx_logger(
 		serve->log, has_spoken ? HX_LOGGER_WARN : HX_LOGGER_DEBUG, "TLS handshake failed",
 		fields, client[0] != '\0' ? 3 : 2);
-}
-
-enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *err)
-{
-	const struct hapax_clock *clock = hapax_clock_system();
-	struct hx_config *config = NULL;
-	char setting[HX_CONFIG_SETTING_SIZE];
-	struct hx_tls_set fresh;
-	enum hapax_status status = hx_config_load(serve->source, &config, NULL, err);
-
-	if (status == HAPAX_OK)
-		status = prepare_tls(serve, config, err);
-	if (status == HAPAX_OK)
-		status = hx_serve_check_also(serve, config, err);
-	if (status == HAPAX_OK)
-		status = guard_doors(serve, config, err);
-	if (status == HAPAX_OK)
-		status = hx_tls_set_open(&fresh, config, &serve->service, serve->log, err);
-	if (status != HAPAX_OK) {
-		serve->reload_failures++;
-		log_text(
-			serve, HX_LOGGER_ERROR, "configuration rejected, previous one stays active",
-			"error", err->message);
-		hx_condition_begin(
-			&serve->conditions, HX_CONDITION_RELOAD_REFUSED, NULL, err->message);
-		hx_config_release(config);
-		return status;
-	}
-	hx_condition_end(&serve->conditions, HX_CONDITION_RELOAD_REFUSED, NULL);
-	if (hx_config_needs_restart(serve->config, config, setting))
-		log_text(
-			serve, HX_LOGGER_WARN, "setting takes effect after a restart", "setting",
-			setting);
-	hx_tls_set_renew(&serve->door_tls, &fresh, serve->log);
-	hx_config_release(serve->config);
-	serve->config = hx_config_keep(config);
-	hx_memory_configure(&serve->memory, config);
-	hx_config_current_swap(&serve->current, config);
-	serve->reloads++;
-	serve->reloaded_ms = clock->wall_ms(clock->context);
-	{
-		struct hx_logger_options options = log_options(serve);
-
-		hx_logger_configure(serve->log, &options);
-	}
-	hx_serve_say_config(serve);
-	hx_serve_reload_backgrounds(serve);
-	hx_api_reloaded(serve->api);
-	log_text(serve, HX_LOGGER_INFO, "configuration reloaded", NULL, NULL);
-	return HAPAX_OK;
 }
 
 static void reload_by_signal(struct hx_serve *serve)
@@ -571,22 +503,26 @@ static void say_ready(struct hx_serve *serve)
 
 static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 {
-	struct hx_logger_options options = log_options(serve);
+	struct hx_logger_options options = hx_serve_log_options(serve);
 	enum hapax_status status = open_control(serve, err);
 
 	if (status == HAPAX_OK)
 		status = hx_logger_new(2, &options, &serve->log, err);
 	hx_conditions_init(&serve->conditions, serve->log, NULL);
 	if (status == HAPAX_OK)
+		status = hx_inspection_run(
+			&(struct hx_inspection){
+				.config = serve->config,
+				.service = &serve->service,
+				.log = serve->log},
+			&serve->door_tls, err);
+	if (status == HAPAX_OK)
 		status = hx_decision_file_open(&serve->decisions, serve->config, err);
 	if (status == HAPAX_OK) {
 		hx_memory_plan(&serve->memory, serve->config);
 		find_descriptors(serve);
-		status = prepare_tls(serve, serve->config, err);
+		status = hx_serve_prepare_tls(serve, serve->config, err);
 	}
-	if (status == HAPAX_OK)
-		status = hx_tls_set_open(
-			&serve->door_tls, serve->config, &serve->service, serve->log, err);
 	if (status == HAPAX_OK)
 		status = open_loops(serve, err);
 	if (status == HAPAX_OK)
@@ -710,7 +646,7 @@ static void join_loops(struct hx_serve *serve)
 }
 
 enum hx_serve_end hx_serve_run(
-	struct hx_config *config, const struct hx_config_source *source, struct hapax_error *err)
+	struct hx_config *config, struct hx_config_source *source, struct hapax_error *err)
 {
 	static struct hx_serve whole;
 	struct hx_serve *serve = &whole;

@@ -24,8 +24,11 @@ enum hx_serve_end {
 	HX_SERVE_FAILED,  /* could not start: err */
 };
 
-/* Takes over config. source is its origin, for HUP; it and its data outlive the call. */
+/*
+ * Takes over config. source is its origin, for HUP; it and its data outlive the call. If it names no
+ * file, a reload looks for one.
+ */
 enum hx_serve_end hx_serve_run(
-	struct hx_config *config, const struct hx_config_source *source, struct hapax_error *err);
+	struct hx_config *config, struct hx_config_source *source, struct hapax_error *err);
 
 #endif

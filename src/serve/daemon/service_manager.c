@@ -151,10 +151,10 @@ bool hx_service_door_is_tcp(
 }
 
 enum hapax_status hx_service_guard_door(
-	struct hx_service *service, const struct hx_config *config, enum hx_config_tls_index index,
-	const struct hx_address *address, struct hx_logger *log, struct hapax_error *err)
+	const struct hx_service *service, const struct hx_config *config,
+	enum hx_config_tls_index index, const struct hx_address *address, bool speaks_tls,
+	const struct hx_inspection *inspection, struct hapax_error *err)
 {
-	bool speaks_tls = service->serve->door_tls.doors[index] != NULL;
 	enum hapax_status status = HAPAX_OK;
 	bool is_handed_over = false;
 	struct hx_address handed;
@@ -163,17 +163,21 @@ enum hapax_status hx_service_guard_door(
 	while (status == HAPAX_OK &&
 	       next_socket(service, hx_config_tls_name(index), &at, &handed)) {
 		is_handed_over = true;
-		status = hx_door_guard(config, index, &handed, speaks_tls, log, err);
+		status = hx_door_guard(config, index, &handed, speaks_tls, inspection, err);
 	}
 	if (is_handed_over)
 		return status;
-	return hx_door_guard(config, index, address, speaks_tls, log, err);
+	return hx_door_guard(config, index, address, speaks_tls, inspection, err);
 }
 
-static enum hapax_status find_address(
-	const struct hx_config_door *door, const char *name, struct hx_address *ret_address,
-	struct hapax_error *err)
+enum hapax_status hx_service_door_address(
+	const struct hx_service *service, const struct hx_config *config,
+	enum hx_config_tls_index index, struct hx_address *ret_address, struct hapax_error *err)
 {
+	const struct hx_config_door *door = hx_config_door_of(config, index);
+
+	if (hx_service_has_door(service, hx_config_tls_name(index), ret_address))
+		return HAPAX_OK;
 	if (hx_endpoint_address(&door->endpoint, ret_address))
 		return HAPAX_OK;
 	/* A door is opened once; waiting for a name server here delays no request. */
@@ -182,7 +186,8 @@ static enum hapax_status find_address(
 		    1) == 1)
 		return HAPAX_OK;
 	return hx_error_set(
-		err, HAPAX_ERR_INVALID, 0, "listen.%s: invalid address '%s'", name, door->text);
+		err, HAPAX_ERR_INVALID, 0, "listen.%s: invalid address '%s'",
+		hx_config_tls_name(index), door->text);
 }
 
 enum hapax_status hx_service_find_door(
@@ -193,18 +198,19 @@ enum hapax_status hx_service_find_door(
 	const struct hx_config_door *door = hx_config_door_of(serve->config, index);
 	const char *name = hx_config_tls_name(index);
 	bool is_handed_over = hx_service_has_door(service, name, &ret_door->address);
-	enum hapax_status status = HAPAX_OK;
+	enum hapax_status status;
 
 	ret_door->loop_count = 0;
 	if (door->is_off && !is_handed_over)
 		return HAPAX_OK;
 	/* A path has one listener. */
 	ret_door->loop_count = door->endpoint.is_unix && !is_handed_over ? 1 : serve->loop_count;
-	if (!is_handed_over)
-		status = find_address(door, name, &ret_door->address, err);
+	status = hx_service_door_address(service, serve->config, index, &ret_door->address, err);
+	/* The inspection has allowed it; a name may have another address by now. */
 	if (status == HAPAX_OK)
 		status = hx_service_guard_door(
-			service, serve->config, index, &ret_door->address, serve->log, err);
+			service, serve->config, index, &ret_door->address,
+			serve->door_tls.doors[index] != NULL, NULL, err);
 	/* Two daemons on one port would be two ledgers for one stream of events. */
 	if (status == HAPAX_OK && !is_handed_over && index != HX_CONFIG_TLS_ADMIN)
 		status = hx_listener_check_free(hx_net_system(), &ret_door->address, err);

@@ -16,7 +16,7 @@
 #include "net/reactor.h"
 #include "net/service.h"
 
-struct hx_logger;
+struct hx_inspection;
 struct hx_serve;
 
 struct hx_service {
@@ -50,10 +50,16 @@ bool hx_service_door_is_tcp(
 	const struct hx_service *service, const struct hx_config *config,
 	enum hx_config_tls_index index);
 
+/* The address of a door: of a passed socket, or as configured. INVALID: the name has none. */
+enum hapax_status hx_service_door_address(
+	const struct hx_service *service, const struct hx_config *config,
+	enum hx_config_tls_index index, struct hx_address *ret_address, struct hapax_error *err);
+
 /* hx_door_guard() for every socket passed for a door; if there is none, for address. */
 enum hapax_status hx_service_guard_door(
-	struct hx_service *service, const struct hx_config *config, enum hx_config_tls_index index,
-	const struct hx_address *address, struct hx_logger *log, struct hapax_error *err);
+	const struct hx_service *service, const struct hx_config *config,
+	enum hx_config_tls_index index, const struct hx_address *address, bool speaks_tls,
+	const struct hx_inspection *inspection, struct hapax_error *err);
 
 /* Where a door listens. */
 struct hx_service_door {

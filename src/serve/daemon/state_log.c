@@ -35,23 +35,8 @@ static void say_part(struct hx_serve *serve, const struct hx_health_component *p
 
 void hx_serve_say_config(struct hx_serve *serve)
 {
-	struct hx_config_short_lease at;
-
 	hx_descriptors_say(&serve->descriptors, serve->config, serve->log);
 	hx_serve_watch_also(serve, true);
-	for (size_t row = 0; hx_config_short_lease(serve->config, &row, &at);) {
-		const struct hx_logger_field fields[] = {
-			HX_LOGGER_TEXT(at.what, at.name),
-			HX_LOGGER_DURATION("lease", at.lease_ms),
-			HX_LOGGER_DURATION("timeout", serve->config->store.timeout_ms),
-		};
-
-		hx_logger(
-			serve->log, HX_LOGGER_WARN,
-			"lease is shorter than store.timeout, claims may lapse before they are "
-			"answered",
-			fields, 3);
-	}
 }
 
 static void say_also(
@@ -77,11 +62,7 @@ void hx_serve_watch_also(struct hx_serve *serve, bool is_first)
 	for (size_t row = 0; hx_config_key_also(serve->config, &row, &at);) {
 		if (is_first && now_ms < at.until_ms)
 			say_also(serve, HX_LOGGER_INFO, "old key strategy is used as well", &at);
-		else if (is_first)
-			say_also(
-				serve, HX_LOGGER_WARN,
-				"old key strategy has ended, remove key_also", &at);
-		else if (before_ms < at.until_ms && now_ms >= at.until_ms)
+		else if (!is_first && before_ms < at.until_ms && now_ms >= at.until_ms)
 			say_also(
 				serve, HX_LOGGER_INFO,
 				"old key strategy ends, only the new one is used", &at);

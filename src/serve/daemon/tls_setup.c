@@ -9,6 +9,7 @@
 #include "base/time.h"
 #include "net/tls/tls.h"
 #include "observe/logger/logger.h"
+#include "serve/daemon/inspection.h"
 #include "serve/daemon/service_manager.h"
 
 enum { WARN_DAYS = 14 };
@@ -38,7 +39,8 @@ static bool is_told(
 }
 
 static void note_expiry(
-	struct hx_tls_context *context, const struct hx_tls_options *options, struct hx_logger *log)
+	struct hx_tls_context *context, const struct hx_tls_options *options,
+	const struct hx_inspection *inspection)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
 	int64_t left_ms = hx_tls_context_expires_ms(context) - clock->wall_ms(clock->context);
@@ -48,25 +50,30 @@ static void note_expiry(
 	};
 
 	if (left_ms <= 0)
-		hx_logger(log, HX_LOGGER_ERROR, "certificate has expired", fields, 1);
+		hx_inspection_note(
+			inspection, HX_LOGGER_ERROR, "certificate has expired", fields, 1);
 	else if (left_ms < WARN_DAYS * HX_MS_PER_DAY)
-		hx_logger(log, HX_LOGGER_WARN, "certificate expires soon", fields, 2);
+		hx_inspection_note(
+			inspection, HX_LOGGER_WARN, "certificate expires soon", fields, 2);
 }
 
-static void note_mode(const char *key_file, struct hx_logger *log)
+static void note_mode(const char *key_file, const struct hx_inspection *inspection)
 {
 	const struct hx_io *io = hx_io_system();
 	const struct hx_logger_field field = HX_LOGGER_TEXT("key", key_file);
 	struct hx_io_stat stat;
 
 	if (io->ops->stat_path(io->context, key_file, &stat) == 0 && (stat.mode & 077) != 0)
-		hx_logger(log, HX_LOGGER_WARN, "private key is readable by other users", &field, 1);
+		hx_inspection_note(
+			inspection, HX_LOGGER_WARN, "private key is readable by other users",
+			&field, 1);
 }
 
 /* Warns of certificates configured at a door that does not ask for any. */
-static void note_unasked(
-	const struct hx_config *config, const struct hx_service *service, struct hx_logger *log)
+static void note_unasked(const struct hx_inspection *inspection)
 {
+	const struct hx_config *config = inspection->config;
+	const struct hx_service *service = inspection->service;
 	struct hx_tls_options options = {.client_auth = HX_TLS_CLIENT_OFF};
 	struct hx_address address;
 
@@ -75,17 +82,19 @@ static void note_unasked(
 		return;
 	if (!find_options(config, service, HX_CONFIG_TLS_ADMIN, &options) ||
 	    options.client_auth == HX_TLS_CLIENT_OFF)
-		hx_logger(
-			log, HX_LOGGER_WARN,
+		hx_inspection_note(
+			inspection, HX_LOGGER_WARN,
 			"auth.certificates has no effect, the admin listener does not request "
 			"certificates",
 			NULL, 0);
 }
 
 static enum hapax_status open_door(
-	struct hx_tls_set *set, const struct hx_config *config, const struct hx_service *service,
-	enum hx_config_tls_index index, struct hx_logger *log, struct hapax_error *err)
+	struct hx_tls_set *set, const struct hx_inspection *inspection,
+	enum hx_config_tls_index index, struct hapax_error *err)
 {
+	const struct hx_config *config = inspection->config;
+	const struct hx_service *service = inspection->service;
 	struct hx_tls_options options;
 	struct hapax_error inner;
 	enum hapax_status status;
@@ -97,26 +106,25 @@ static enum hapax_status open_door(
 		return hx_error_set(
 			err, status, inner.os_errno, "listen.%s: TLS: %s",
 			hx_config_tls_name(index), inner.message);
-	if (log != NULL && !is_told(config, service, index, options.certificate_file)) {
-		note_expiry(set->doors[index], &options, log);
-		note_mode(options.key_file, log);
+	if (!is_told(config, service, index, options.certificate_file)) {
+		note_expiry(set->doors[index], &options, inspection);
+		note_mode(options.key_file, inspection);
 	}
 	return HAPAX_OK;
 }
 
 enum hapax_status hx_tls_set_open(
-	struct hx_tls_set *set, const struct hx_config *config, const struct hx_service *service,
-	struct hx_logger *log, struct hapax_error *err)
+	struct hx_tls_set *set, const struct hx_inspection *inspection, struct hapax_error *err)
 {
 	enum hapax_status status = HAPAX_OK;
 
 	memset(set, 0, sizeof(*set));
 	for (size_t i = 0; i < HX_CONFIG_TLS_DOORS && status == HAPAX_OK; i++)
-		status = open_door(set, config, service, (enum hx_config_tls_index)i, log, err);
+		status = open_door(set, inspection, (enum hx_config_tls_index)i, err);
 	if (status != HAPAX_OK)
 		hx_tls_set_close(set);
-	else if (log != NULL)
-		note_unasked(config, service, log);
+	else
+		note_unasked(inspection);
 	return status;
 }
 

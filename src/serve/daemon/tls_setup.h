@@ -14,8 +14,8 @@
 
 #include "config/config.h"
 
+struct hx_inspection;
 struct hx_logger;
-struct hx_service;
 struct hx_tls_context;
 
 /* NULL: the door does not use TLS. */
@@ -24,13 +24,11 @@ struct hx_tls_set {
 };
 
 /*
- * Reads the files of every door with TLS, on its own sockets and on those passed to service.
- * INVALID: a file is unusable; nothing is left behind. Odd but usable files are logged; log may be
- * NULL.
+ * Reads the files of every door with TLS, on its own sockets and on those passed to the service.
+ * INVALID: a file is unusable; nothing is left behind. Odd but usable files are noted.
  */
 enum hapax_status hx_tls_set_open(
-	struct hx_tls_set *set, const struct hx_config *config, const struct hx_service *service,
-	struct hx_logger *log, struct hapax_error *err);
+	struct hx_tls_set *set, const struct hx_inspection *inspection, struct hapax_error *err);
 
 /*
  * New connections use the files of fresh, which is closed. A door with TLS in only one of the two
