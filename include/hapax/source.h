@@ -28,6 +28,7 @@
  *	definitive failure             kept as the result, and a dead letter
  *	in progress elsewhere          retried; does not count as an attempt
  *	mismatch, parked, no key       a dead letter at once
+ *	no ID, no place, no strategy   it goes back, and the consumer stops: INVALID
  *	done, its result unreadable    a dead letter at once
  *	larger than the source accepts a dead letter at once; if dead letters are off, it stays
  *	                               with the broker
@@ -205,6 +206,19 @@ enum hapax_consumer_fact {
 	HAPAX_FACT_DECIDED = 10,
 	HAPAX_FACT_ENDED = 11,       /* the handler's run ended: answer, took_ns */
 	HAPAX_FACT_KEYS_DIFFER = 12, /* its old and new key (hapax_key.also) disagree: why */
+	/*
+	 * The message has no ID and no place, and no strategy is configured: nothing begins.
+	 * strategy fits. With HAPAX_CONSUMER_HALTS the consumer is then paused, until
+	 * hapax_consumer_pause() pauses and resumes it; else it stops.
+	 */
+	HAPAX_FACT_NO_KEY = 13,
+	/*
+	 * The message has no ID, so its place is its key, which recognizes redeliveries only; the
+	 * first one is told, stats count all. strategy fits.
+	 */
+	HAPAX_FACT_PLACE_KEY = 14,
+	/* The broker accepted the connection and credentials: at first, and after SOURCE_FAILED. */
+	HAPAX_FACT_SOURCE_REACHED = 15,
 };
 
 /* An event for logs. Everything it points at is borrowed for the call. */
@@ -235,9 +249,10 @@ struct hapax_consumer_event {
 	int64_t time_ms; /* of the event, else of the message; 0: unknown */
 	/* Why a message is handed on, as in hapax-dead-reason: "malformed"; else NULL. */
 	const char *reason;
+	const char *strategy; /* NO_KEY, PLACE_KEY: a key strategy that fits; else NULL */
 };
 
-/* Called on the consumer's thread. Must not block, nor call the consumer, except stop. */
+/* Called on the consumer's thread. Must not block, nor call the consumer, except stop and pause. */
 typedef void hapax_consumer_told_fn(const struct hapax_consumer_event *event, void *context);
 
 enum hapax_consumer_flags {
@@ -248,6 +263,8 @@ enum hapax_consumer_flags {
 	 * postgres://. See Transactions.
 	 */
 	HAPAX_CONSUMER_TRANSACTIONS = 1 << 1,
+	/* After HAPAX_FACT_NO_KEY, wait for hapax_consumer_pause() instead of stopping. */
+	HAPAX_CONSUMER_HALTS = 1 << 2,
 };
 
 /* Zero means the default in every field. Set exactly one of rows, to and exec. */
@@ -269,7 +286,7 @@ struct hapax_consumer_options {
 	 * The key strategy for to and exec; see key.h. NULL: source and id of a CloudEvent; else
 	 * the first of the headers Idempotency-Key, Nats-Msg-Id, x-deduplication-header, message-id
 	 * (of AMQP, the property), eventId, id; else its place at the broker, which recognizes
-	 * redeliveries only. A message of RabbitMQ has no place.
+	 * redeliveries only. A message of RabbitMQ has no place: see HAPAX_FACT_NO_KEY.
 	 */
 	const char *strategy;
 	const struct hapax_key_options *key_options; /* also for rows without their own */
@@ -313,8 +330,8 @@ HAPAX_API void hapax_consumer_free(struct hapax_consumer *consumer);
 
 /*
  * Consume until stopped; call it once per consumer. HAPAX_OK: stopped, and every held message is
- * acknowledged or given back. LIMIT: the same, but drain_ms passed before all runs ended. FAILED:
- * the store has failed permanently. UNAVAILABLE: the source has. In every case, unacknowledged
+ * acknowledged or given back. LIMIT: the same, but drain_ms passed before all runs ended. INVALID:
+ * a message has no key (HAPAX_FACT_NO_KEY). FAILED: the store has failed permanently. UNAVAILABLE: the source has. In every case, unacknowledged
  * messages will be delivered again. Blocks.
  */
 HAPAX_API enum hapax_status hapax_consumer_run(
@@ -356,12 +373,13 @@ struct hapax_consumer_stats {
 	uint64_t tagged;     /* duplicates that a handler accepted as such */
 	uint64_t unreadable; /* done, but the stored result cannot be read */
 	uint64_t diverged;   /* duplicates whose old and new key disagree */
+	uint64_t placed;     /* messages without an ID, whose key is their place */
 };
 
 #define HAPAX_CONSUMER_STATS_INIT                                                                  \
 	{                                                                                          \
 		sizeof(struct hapax_consumer_stats), 0, 0, 0, {0}, {0}, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
-			0, 0, -1, 0, 0, 0, 0, 0, 0, 0                                              \
+			0, 0, -1, 0, 0, 0, 0, 0, 0, 0, 0                                           \
 	}
 
 /* The figures of the last iteration of its loop. ret_stats->size must be set. */

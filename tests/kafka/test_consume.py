@@ -361,6 +361,38 @@ def test_figures_for_people(cli):
         expect_in(f"ready: kafka://{kafka.servers}/orders?group=g; records in {cli.store}", notes.decode())
 
 
+def test_events_without_their_content_type(cli):
+    """Version 1 of Python's SDK sends structured events with the content type of the data, or none (E18)."""
+    plain = '{"specversion":"1.0","type":"t","source":"/shop","id":"A-%d","data":{"n":%d}}'
+    with Kafka({"orders": 1}) as kafka, Service() as service:
+        messages = [("k", plain % (1, 1), {}), ("k", plain % (1, 1), {"content-type": "application/json"})]
+        binary = {name: value for name, value in event(2).items() if name != "content-type"}
+        messages += [("k", plain % (2, 2), {}), ("k", '{"n":2}', binary)]
+        kafka.produce("orders", messages)
+        consume = Consume(cli, "--from", kafka.url("orders"), "--to", service.url)
+        consume.until_acknowledged(4)
+        figures = consume.stop()
+        expect((figures["ok"], figures["duplicates"], figures["place_keys"]), (2, 2, 0))
+        expect(service.effects, {("/shop", "A-1"): 1, ("/shop", "A-2"): 1})
+
+
+def test_an_offset_as_key_is_told_once_and_counted(cli):
+    out = cli.folder / "effects"
+    with Kafka({"orders": 1}) as kafka:
+        kafka.produce("orders", [("k", '{"order_id":7}', {})] * 3 + [("k", "{}", event(1))])
+        url, command = kafka.url("orders"), f"echo $HAPAX_OFFSET >>{out}"
+        consume = Consume(cli, "--from", url, "--exec", command, "-v")
+        consume.until_acknowledged(4)
+        figures = consume.stop()
+        expect((figures["ok"], figures["place_keys"]), (4, 3))
+        told = consume.all("place_key")
+        expect([(found["place"], found["strategy"]) for found in told], [("orders/0/0", "field:data.order_id")])
+        ended = [(found["place"], found["outcome"]) for found in consume.all("ended")]
+        expect(ended, [(f"orders/0/{n}", "ok") for n in range(4)])
+        expect(consume.all("ended")[3]["key"], "/shop:A-1")
+        expect(len(consume.all("source_reached")), 1)
+
+
 def test_a_broker_that_is_away_is_waited_for(cli):
     with Kafka({"orders": 1}) as kafka, Service() as service:
         kafka.produce("orders", numbers(5))

@@ -4,7 +4,7 @@ import json
 import os
 import threading
 
-from harness import TIMEOUT_SECONDS, expect, expect_in, until
+from harness import TIMEOUT_SECONDS, expect, expect_in, finish, until
 from rabbit import ADDRESS, Consume, Proxy, Queue, Service, event, numbers
 
 TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -200,10 +200,56 @@ def test_bad_input_goes_by_policy_and_wedges_nothing(cli):
         assert omitted and all("big" not in headers for headers in omitted), omitted
 
 
-def test_no_key_at_all_is_a_dead_letter_unless_policy_says_else(cli):
+def test_a_message_without_an_id_stops_it_before_anything_is_acknowledged(cli):
+    """E18, first steps: a queue without IDs does not become dead letters; the error names what fits."""
+    body = '{"total":1,"customer_id":7,"order_id":"o-%d"}'
+    cases = [
+        ([(body % 1, {}), (body % 2, {})], "field:data.order_id"),
+        ([('{"uuid":"u","order_id":3}', {}), ("x", {})], "field:data.uuid"),
+        ([("x", {"headers": {"X-Trace-Id": "t", "X-Order-Id": "o"}})], "header:X-Order-Id"),
+        ([("x", {"headers": {"X-Event-Id": "e"}})], "header:X-Event-Id"),
+        ([("x", {"correlation_id": "c"}), ("", {})], "content"),
+        ([('["id"]', {})], "content"),
+    ]
+    for messages, strategy in cases:
+        with Queue({}) as queue, Service() as service:
+            # One with an ID behind them does not run, either.
+            queue.fill([*messages, ("x", {"message_id": "m"})])
+            refused = cli.run("consume", "--from", queue.url(), "--to", service.url, code=65)
+            expect_in(f"a message of '{queue.name}' has no ID", refused.err)
+            expect_in(f"hint: set '--strategy {strategy}'", refused.err)
+            until(lambda: queue.ready(queue.name) == len(messages) + 1, "the broker has all of them")
+            expect(service.effects, {})
+    with Queue({}) as queue, Service() as service:
+        queue.fill([(body % 1, {}), (body % 2, {}), (body % 1, {})])
+        consume = Consume(cli, "--from", queue.url(), "--to", service.url, "--strategy", "field:data.order_id")
+        consume.until_acknowledged(3)
+        figures = consume.stop()
+        expect((figures["ok"], figures["duplicates"], figures["dead_letters"]), (2, 1, 0))
+
+
+def test_it_is_ready_when_the_broker_has_accepted_it(cli):
+    """Not before the connection and the password are accepted."""
+    with Queue() as queue, Service() as service:
+        wrong = queue.url().replace("guest:guest", "guest:wrong")
+        refused = cli.run("consume", "--from", wrong, "--to", service.url, "--idle-exit", "2s", code=69)
+        assert "ready" not in refused.err, refused.err
+        expect_in("could not reach the broker", refused.err)
+        process = cli.start("consume", "--from", queue.url(), "--to", service.url, "-v")
+        line = process.stderr.readline().decode()
+        expect_in(f"ready: amqp://{ADDRESS}/{queue.name}; records in", line)
+        queue.fill([*numbers(1), *numbers(1)])
+        lines = [process.stderr.readline().decode() for _ in range(2)]
+        expect_in("key '/shop:A-0': ok", lines[0])
+        expect_in("key '/shop:A-0': duplicate (producer)", lines[1])
+        process.terminate()
+        finish(process, 0)
+
+
+def test_a_message_without_an_id_goes_by_policy(cli):
     with Queue({}) as queue, Service() as service:
         queue.fill([("x", {}), ("", {})])
-        consume = Consume(cli, "--from", queue.url(), "--to", service.url)
+        consume = Consume(cli, "--from", queue.url(), "--to", service.url, "--strategy", "header:message-id")
         consume.until_acknowledged(2)
         expect(consume.stop()["dead_letters"], 2)
         queue.fill([("x", {}), ("x", {}), ("", {})])

@@ -3,18 +3,20 @@
 from consumers import (
     config,
     consume,
+    consumers,
     figure,
     health,
     letters_are_listed_and_sent_again,
     listed,
     originals,
     pauses_and_resumes,
+    reload,
     row,
     said,
     until_figure,
     with_token,
 )
-from daemon import post, serve, upstream
+from daemon import metrics, post, serve, upstream
 from harness import expect, expect_in, until
 from rabbit import Proxy, Queue, Service, event
 
@@ -55,6 +57,49 @@ def test_a_message_and_an_event_are_one(cli):
         expect(len(behind.requests), 1)
         expect(queue.get(f"{queue.name}.dead")[1]["headers"]["hapax-dead-reason"], "malformed")
         until(lambda: queue.ready(queue.name) == 0, "nothing is left")
+
+
+def test_a_message_without_an_id_pauses_it(cli):
+    """Nothing is a dead letter because no strategy is set. A resume tries again, a reload with a strategy goes on."""
+    with Queue() as queue, Service() as service:
+        queue.fill([(f'{{"order_id":"o-{n}"}}', {}) for n in (1, 2)])
+        settings = {"from": queue.url(), "to": service.url}
+        more = with_token()
+        with serve(cli, None, "--gateway", "off", config=config(row(**settings), more=more)) as daemon:
+            until_figure(daemon, 1, "paused", reason="no_id")
+            line = said(daemon, "consumer paused: message without an ID")[0]
+            expect((line["consumer"], line["strategy"]), ("orders", "field:data.order_id"))
+            status, part = health(daemon)
+            expect((status, part["status"]), (200, "failed"))
+            expect_in("set key, for example to 'field:data.order_id'", part["reason"])
+            until(lambda: metrics(daemon)['hapax_conditions{name="consumer_paused",severity="warning"}'] == 1, "a condition")
+            expect(consumers(daemon)["orders"]["state"], "paused")
+            until(lambda: queue.ready(queue.name) == 2, "the broker has them back")
+
+            consume(cli, daemon, "resume", "orders")
+            until(lambda: len(said(daemon, "consumer paused: message without an ID")) == 2, "it tried again")
+            until(lambda: queue.ready(queue.name) == 2, "the broker has them back")
+            reload(daemon, config(row(**settings, key="field:data.order_id"), more=more))
+            until_figure(daemon, 2, "acknowledged_total")
+            until_figure(daemon, 0, "paused", reason="no_id")
+            until(lambda: metrics(daemon)['hapax_conditions{name="consumer_paused",severity="warning"}'] == 0, "none")
+            expect((figure(daemon, "dead_letters_total"), figure(daemon, "runs_total", outcome="ok")), (0, 2))
+            until(lambda: consumers(daemon)["orders"]["state"] == "running", "it runs")
+
+
+def test_it_runs_when_the_broker_has_accepted_it(cli):
+    """A wrong password: it is not ready, and health says why."""
+    with Queue() as queue, Service() as service:
+        settings = {"from": queue.url().replace("guest:guest", "guest:wrong"), "to": service.url}
+        more = with_token()
+        with serve(cli, None, "--gateway", "off", config=config(row(**settings), more=more)) as daemon:
+            until(lambda: said(daemon, "source failed"), "it is told")
+            until(lambda: consumers(daemon)["orders"]["state"] == "failed", "it failed")
+            expect((health(daemon)[1]["status"], said(daemon, "consumer ready")), ("failed", []))
+            reload(daemon, config(row(**{**settings, "from": queue.url()}), more=more))
+            until(lambda: said(daemon, "consumer ready"), "it is told")
+            until(lambda: consumers(daemon)["orders"]["state"] == "running", "it runs")
+            expect(health(daemon)[1]["status"], "ok")
 
 
 def test_a_stop_gives_back_what_has_not_begun(cli):

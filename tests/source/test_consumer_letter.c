@@ -303,6 +303,67 @@ static void a_message_without_its_key_goes_by_policy(void **state)
 	close_all();
 }
 
+/* Without an ID, a position and a strategy: nothing is a dead letter, nothing begins. */
+static void a_message_without_an_id_halts_the_consumer(void **state)
+{
+	struct case_letter *letter, *before, *after;
+
+	(void)state;
+	source_case_init(&c);
+	c.options.flags = HAPAX_CONSUMER_HALTS;
+	source_case_open(&c, 1);
+	before = source_case_send(&c, 0, "e1", "", "{}");
+	source_case_turns(&c);
+	letter = source_case_send(&c, 0, "", "", "{}");
+	letter->place[0] = '\0';
+	after = source_case_send(&c, 0, "e2", "", "{}");
+	source_case_turns(&c);
+	assert_int_equal(c.facts[HAPAX_FACT_NO_KEY], 1);
+	assert_false(letter->is_dead || letter->is_out || after->is_out);
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_pass(&c, 100);
+	assert_true(before->is_acked);
+	assert_int_equal(first()->running_count, 0);
+	hx_consumer_resume(&first()->core);
+	source_case_turns(&c);
+	assert_int_equal(c.facts[HAPAX_FACT_NO_KEY], 2);
+	/* Someone has removed it. */
+	letter->is_acked = true;
+	hx_consumer_resume(&first()->core);
+	source_case_turns(&c);
+	source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_pass(&c, 100);
+	assert_true(after->is_acked);
+	assert_int_equal(c.facts[HAPAX_FACT_NO_KEY], 2);
+	close_all();
+	open_one();
+	letter = source_case_send(&c, 0, "", "", "{}");
+	letter->place[0] = '\0';
+	source_case_turns(&c);
+	assert_true(first()->core.is_failed);
+	assert_int_equal(first()->core.failure.status, HAPAX_ERR_INVALID);
+	assert_false(letter->is_dead || letter->is_acked);
+	close_all();
+}
+
+/* Its position is its key: told once, counted each time. */
+static void a_position_as_key_is_told_once(void **state)
+{
+	(void)state;
+	open_one();
+	for (int i = 0; i < 3; i++)
+		(void)source_case_send(&c, 0, "", "", "{}");
+	(void)source_case_send(&c, 0, "e1", "", "{}");
+	source_case_turns(&c);
+	assert_int_equal(first()->running_count, 4);
+	assert_int_equal(c.facts[HAPAX_FACT_PLACE_KEY], 1);
+	assert_int_equal(first()->core.stats.placed, 3);
+	for (int i = 0; i < 4; i++)
+		source_case_finish(first(), 0, HAPAX_RUN_OK);
+	source_case_turns(&c);
+	close_all();
+}
+
 static void what_is_not_the_event_that_it_says_is_a_dead_letter(void **state)
 {
 	struct case_letter *letter;
@@ -421,6 +482,8 @@ int main(void)
 		cmocka_unit_test(what_the_store_does_not_take_waits_alone),
 		cmocka_unit_test(a_definitive_failure_is_kept_and_a_dead_letter),
 		cmocka_unit_test(a_message_without_its_key_goes_by_policy),
+		cmocka_unit_test(a_message_without_an_id_halts_the_consumer),
+		cmocka_unit_test(a_position_as_key_is_told_once),
 		cmocka_unit_test(what_is_not_the_event_that_it_says_is_a_dead_letter),
 		cmocka_unit_test(without_dead_letters_it_is_tried_for_ever),
 		cmocka_unit_test(what_is_too_large_is_a_dead_letter_and_is_not_read),

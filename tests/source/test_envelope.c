@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
+#include "source/consume/advice.h"
 #include "source/consume/envelope.h"
 #include "source/consume/identity.h"
 
@@ -63,9 +64,11 @@ static void key_is(const char *strategy, const char *expected)
 	struct hapax_key key = HAPAX_KEY_INIT;
 	struct hapax_buf *scratch = hapax_buf_new(1 << 20);
 	struct hapax_error err = {.message = ""};
+	bool lacks_id;
 
 	assert_int_equal(hx_identity_init(&identity, strategy, NULL, &err), HAPAX_OK);
-	assert_int_equal(hx_identity_make(&identity, &envelope, scratch, &key, &err), HAPAX_OK);
+	assert_int_equal(
+		hx_identity_make(&identity, &envelope, scratch, &key, &lacks_id, &err), HAPAX_OK);
 	assert_string_equal(key.key, expected);
 	hx_identity_done(&identity);
 	hapax_buf_free(scratch);
@@ -100,6 +103,82 @@ static void structured_and_binary_are_the_same_event(void **state)
 	key_is(NULL, "/shop:A-1");
 	key_is("field:data.a", "1");
 	hx_envelope_done(&envelope);
+}
+
+/* Version 1 of Python's SDK: content-type is that of the data, or missing. */
+static void an_event_needs_no_content_type(void **state)
+{
+	static const char event[] = " {\"specversion\":\"1.0\",\"type\":\"t\",\"source\":\"/shop\","
+				    "\"id\":\"A-1\",\"data\":{\"a\":1}}";
+	static const char *const types[] = {NULL, "application/json", "text/plain"};
+	static const char *const plain[] = {
+		"{\"specversion\":\"1.0\",\"type\":\"t\",\"source\":\"/shop\",\"data\":1}",
+		"{\"event\":{\"specversion\":\"1.0\",\"type\":\"t\",\"source\":\"/s\",\"id\":\"1\"}}",
+		"{\"specversion\":\"1.0\"",
+		"\"specversion\"",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		begin(event);
+		if (types[i] != NULL)
+			header("content-type", types[i]);
+		assert_int_equal(read_it(), HAPAX_OK);
+		assert_true(envelope.is_cloudevent);
+		key_is(NULL, "/shop:A-1");
+		assert_true(hx_bytes_equal(
+			envelope.content_type,
+			hapax_bytes_from_text(types[i] == NULL ? "" : types[i])));
+		hx_envelope_done(&envelope);
+	}
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+		begin(plain[i]);
+		assert_int_equal(read_it(), HAPAX_OK);
+		assert_false(envelope.is_cloudevent);
+		assert_ptr_equal(envelope.event.data.data, message.data.data);
+		hx_envelope_done(&envelope);
+	}
+	begin("{\"a\":1}");
+	event_headers("ce_");
+	assert_int_equal(read_it(), HAPAX_OK);
+	assert_true(envelope.is_cloudevent);
+	key_is(NULL, "/shop:A-1");
+	hx_envelope_done(&envelope);
+}
+
+/* The strategy that fits a message without an ID. */
+static void advice_names_what_looks_like_an_id(void **state)
+{
+	static const struct {
+		const char *data;
+		const char *header;
+		const char *expected;
+	} cases[] = {
+		{"{\"a\":{\"id\":1},\"order_id\":7,\"id\":\"x\"}", NULL, "field:data.id"},
+		{"{\"orderId\":7,\"user_id\":1}", NULL, "field:data.orderId"},
+		{"{\"order_id\":{},\"trace_id\":\"t\",\"paid\":true}", NULL, "content"},
+		{"{\"a.id\":1,\"\\u0069d\":2}", NULL, "content"},
+		{"{\"id\":1", NULL, "content"},
+		{"[{\"id\":1}]", NULL, "content"},
+		{"x", "X-Request-Id", "header:X-Request-Id"},
+		{"{\"order_id\":1}", "X-Event-Id", "header:X-Event-Id"},
+		{"{\"id\":1}", "X-Order-Id", "field:data.id"},
+		{"x", "traceparent", "content"},
+		{"x", "correlation-id", "content"},
+		{"", NULL, "content"},
+	};
+	char strategy[HX_ADVICE_SIZE];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		begin(cases[i].data);
+		if (cases[i].header != NULL)
+			header(cases[i].header, "v");
+		assert_int_equal(read_it(), HAPAX_OK);
+		hx_advice_strategy(&envelope, strategy);
+		assert_string_equal(strategy, cases[i].expected);
+		hx_envelope_done(&envelope);
+	}
 }
 
 /* Header values are plain text there: nothing is percent-decoded. */
@@ -228,6 +307,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_binding_has_its_prefix),
 		cmocka_unit_test(structured_and_binary_are_the_same_event),
+		cmocka_unit_test(an_event_needs_no_content_type),
+		cmocka_unit_test(advice_names_what_looks_like_an_id),
 		cmocka_unit_test(values_are_taken_as_they_are),
 		cmocka_unit_test(malformed_events_are_refused),
 		cmocka_unit_test(other_messages_are_found_by_a_header_or_their_place),

@@ -51,8 +51,8 @@ struct hx_metrics_facts metrics_sample_facts(void)
 	static struct hapax_relay_stats outbox = HAPAX_RELAY_STATS_INIT;
 
 	static struct hx_consumer_facts consumers[] = {
-		{"orders", HAPAX_CONSUMER_STATS_INIT, true, false, false, 1},
-		{"q\"u\\o\nte", HAPAX_CONSUMER_STATS_INIT, false, true, true, 7},
+		{"orders", HAPAX_CONSUMER_STATS_INIT, true, false, false, false, 1},
+		{"q\"u\\o\nte", HAPAX_CONSUMER_STATS_INIT, false, true, true, true, 7},
 	};
 
 	consumers[0].stats.received = 70;

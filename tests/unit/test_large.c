@@ -73,7 +73,7 @@ static void begin(struct large_case *c)
 	c->delivery->exchange = c->exchange;
 	c->exchange->body.file = -1;
 	/* The first body starts a thread; it needs no place. */
-	assert_int_equal(hx_large_start(c->delivery, nothing, started, &err), HAPAX_OK);
+	assert_int_equal(hx_large_start(c->delivery, nothing, started, false, &err), HAPAX_OK);
 	while (!c->has_begun)
 		hx_reactor_turn(&c->loop->reactor, -1);
 }

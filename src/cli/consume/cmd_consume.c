@@ -5,7 +5,6 @@
  * The consumer runs on its own thread. This one waits for signals, prints figures from time to
  * time, and asks the consumer to stop.
  */
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/thread.h"
 #include "cli/consume/cmd_consume.h"
+#include "cli/consume/consume_out.h"
 #include "cli/frame/command.h"
 #include "cli/input/duration_text.h"
 #include "cli/frame/interrupt.h"
@@ -23,7 +23,6 @@
 #include "net/http/http_url.h"
 #include "net/reactor.h"
 #include "net/signals.h"
-#include "wire/record/record_json.h"
 
 enum {
 	OPTION_FROM = HX_CONSUME_FROM,
@@ -111,7 +110,8 @@ static const struct hx_option options[] = {
 	 NULL},
 	{OPTION_PROGRESS, "progress", 0, HX_OPTION_TEXT, "D",
 	 "-o json: print statistics every D (default: 10s)", NULL},
-	{OPTION_VERBOSE, "verbose", 'v', HX_OPTION_FLAG, NULL, "report each duplicate", NULL},
+	{OPTION_VERBOSE, "verbose", 'v', HX_OPTION_FLAG, NULL, "report each message and its key",
+	 NULL},
 	{HX_CONSUME_REASON, "reason", 0, HX_OPTION_TEXT, "TEXT", "pause: why, for other people",
 	 NULL},
 	{HX_CONSUME_MATCH, "match", 0, HX_OPTION_TEXT, "TEXT",
@@ -131,267 +131,6 @@ static const struct hx_option options[] = {
 static const int64_t span_ms_max = INT64_C(24) * 3600 * 1000;
 
 enum { PATHS_MAX = 64, TICK_MS = 100, FROM_SIZE = 512 };
-
-/* ------------------------------------------------------------------ output */
-
-/*
- * In text form, events go to standard error, and the figures to standard output at the end. In JSON
- * form, everything goes to standard output, one document a line; its member "event" names the kind.
- *
- * Threads: any; a mutex keeps lines whole.
- */
-struct consume_out {
-	struct hx_invocation *inv;
-	bool is_verbose; /* print duplicates, too */
-	struct hx_mutex mutex;
-};
-
-static const char *name_of(enum hapax_consumer_fact fact)
-{
-	switch (fact) {
-	case HAPAX_FACT_DUPLICATE: return "duplicate";
-	case HAPAX_FACT_RETRY: return "retry";
-	case HAPAX_FACT_DEAD_LETTER: return "dead_letter";
-	case HAPAX_FACT_UNDELIVERED: return "undelivered";
-	case HAPAX_FACT_STORE_AWAY: return "store_away";
-	case HAPAX_FACT_STORE_BACK: return "store_back";
-	case HAPAX_FACT_SOURCE_FAILED: return "source_failed";
-	case HAPAX_FACT_UNPROTECTED: return "unprotected";
-	case HAPAX_FACT_WARM_UP: return "warm_up";
-	case HAPAX_FACT_DECIDED: return "decided";
-	case HAPAX_FACT_ENDED: return "ended";
-	case HAPAX_FACT_KEYS_DIFFER: return "keys_differ";
-	}
-	return "unknown";
-}
-
-static void write_message(struct hx_json_write *json, const struct hapax_consumer_event *event)
-{
-	if (event->place.size == 0)
-		return;
-	hx_json_write_any(json, "topic", event->topic);
-	hx_json_write_any(json, "place", event->place);
-	if (event->key.size > 0) {
-		hx_json_write_any(json, "tenant", event->tenant);
-		hx_json_write_any(json, "group", event->group);
-		hx_json_write_any(json, "key", event->key);
-	}
-	if (event->id.size > 0)
-		hx_json_write_any(json, "event_id", event->id);
-	if (event->type.size > 0)
-		hx_json_write_any(json, "event_type", event->type);
-	if (event->source.size > 0)
-		hx_json_write_any(json, "event_source", event->source);
-	if (event->attempt > 0)
-		hx_json_write_unsigned(json, "attempt", event->attempt);
-}
-
-static void write_event(struct hx_out *out, const struct hapax_consumer_event *event)
-{
-	struct hapax_cause original;
-	struct hx_json_write json;
-
-	hx_out_json(&json, out);
-	hx_json_write_text(&json, "event", name_of(event->fact));
-	write_message(&json, event);
-	if (event->fact == HAPAX_FACT_DUPLICATE) {
-		hx_json_write_text(&json, "cause", hapax_duplicate_cause_name(event->cause));
-		hx_json_write_time(&json, "first_seen", event->first_seen_ms);
-		if (event->expires_ms != HAPAX_TIME_NEVER)
-			hx_json_write_time(&json, "expires_at", event->expires_ms);
-		if (event->original.size > 0)
-			hx_json_write_any(&json, "original", event->original);
-		if (hapax_cause_read(event->answer->original_cause, &original))
-			hx_record_event_write_json(&json, "original_event", &original);
-	}
-	if (event->why[0] != '\0')
-		hx_json_write_any(&json, "why", hapax_bytes_from_text(event->why));
-	if (event->target != NULL && event->target[0] != '\0')
-		hx_json_write_text(&json, "target", event->target);
-	if ((event->fact == HAPAX_FACT_RETRY || event->fact == HAPAX_FACT_UNDELIVERED) &&
-	    event->delay_ms >= 0)
-		hx_json_write_signed(&json, "delay_ms", event->delay_ms);
-	hx_json_write_end(&json, '}');
-	hx_out_flush(out);
-}
-
-static void say(const struct consume_out *out, const struct hapax_consumer_event *event)
-{
-	const char *command = out->inv->command->name;
-	int size = (int)event->place.size;
-	const char *place = event->place.data;
-
-	switch (event->fact) {
-	case HAPAX_FACT_DUPLICATE:
-		if (out->is_verbose)
-			hx_report(
-				command, "note: %.*s: duplicate (%s) of %.*s", size, place,
-				hapax_duplicate_cause_name(event->cause),
-				event->original.size > 0 ? (int)event->original.size : 1,
-				event->original.size > 0 ? (const char *)event->original.data
-							 : "?");
-		return;
-	case HAPAX_FACT_RETRY:
-		hx_report(
-			command,
-			"note: %.*s: attempt %" PRIu32 " failed, %s; next attempt in %" PRId64
-			" ms",
-			size, place, event->attempt, event->why, event->delay_ms);
-		return;
-	case HAPAX_FACT_DEAD_LETTER:
-		hx_report(
-			command, "note: %.*s: dead letter in '%s': %s", size, place, event->target,
-			event->why);
-		return;
-	case HAPAX_FACT_UNDELIVERED:
-		if (event->delay_ms < 0)
-			hx_report(
-				command,
-				"note: %.*s: could not forward it: %s; it stays in the source",
-				size, place, event->why);
-		else if (event->delay_ms == 0)
-			hx_report(
-				command, "note: %.*s: could not forward it: %s", size, place,
-				event->why);
-		else
-			hx_report(
-				command,
-				"note: %.*s: could not forward it: %s; next attempt in %" PRId64
-				" ms",
-				size, place, event->why, event->delay_ms);
-		return;
-	case HAPAX_FACT_STORE_AWAY:
-		hx_report(command, "note: the store is unavailable (%s); waiting", event->why);
-		return;
-	case HAPAX_FACT_STORE_BACK: hx_report(command, "note: the store is available"); return;
-	case HAPAX_FACT_SOURCE_FAILED:
-	case HAPAX_FACT_WARM_UP: hx_report(command, "note: %s", event->why); return;
-	case HAPAX_FACT_KEYS_DIFFER:
-		hx_report(command, "note: %.*s: %s", size, place, event->why);
-		return;
-	case HAPAX_FACT_UNPROTECTED:
-		hx_report(command, "note: %.*s: ran without a key: %s", size, place, event->why);
-		return;
-	case HAPAX_FACT_DECIDED:
-	case HAPAX_FACT_ENDED: return;
-	}
-}
-
-static void out_told(const struct hapax_consumer_event *event, void *context)
-{
-	struct consume_out *out = context;
-
-	/* Every message has these; the figures at the end count them. */
-	if (event->fact == HAPAX_FACT_DECIDED || event->fact == HAPAX_FACT_ENDED)
-		return;
-	hx_mutex_lock(&out->mutex);
-	if (out->inv->settings.format == HX_FORMAT_JSON)
-		write_event(&out->inv->out, event);
-	else
-		say(out, event);
-	hx_mutex_unlock(&out->mutex);
-}
-
-/* Figures and their names, in display order. */
-struct figure {
-	const char *name;
-	uint64_t value;
-};
-
-enum { FIGURES_MAX = 24 };
-
-static size_t figures_of(const struct hapax_consumer_stats *stats, struct figure *figures)
-{
-	size_t count = 0;
-	uint64_t duplicates = 0;
-
-	for (size_t i = 0; i < HAPAX_CAUSE_COUNT; i++)
-		duplicates += stats->duplicates[i];
-	figures[count++] = (struct figure){"received", stats->received};
-	figures[count++] = (struct figure){"acknowledged", stats->acknowledged};
-	figures[count++] = (struct figure){"ok", stats->runs[HAPAX_RUN_OK]};
-	figures[count++] = (struct figure){"definitive", stats->runs[HAPAX_RUN_DEFINITIVE]};
-	figures[count++] = (struct figure){"transient", stats->runs[HAPAX_RUN_TRANSIENT]};
-	figures[count++] = (struct figure){"ambiguous", stats->runs[HAPAX_RUN_AMBIGUOUS]};
-	figures[count++] = (struct figure){"duplicates", duplicates};
-	figures[count++] = (struct figure){"in_progress", stats->in_progress};
-	figures[count++] = (struct figure){"mismatches", stats->mismatches};
-	figures[count++] = (struct figure){"parked", stats->parked};
-	figures[count++] = (struct figure){"unreadable", stats->unreadable};
-	figures[count++] = (struct figure){"dead_letters", stats->dead_letters};
-	figures[count++] = (struct figure){"diverted", stats->diverted};
-	figures[count++] = (struct figure){"tagged", stats->tagged};
-	figures[count++] = (struct figure){"given_back", stats->given_back};
-	figures[count++] = (struct figure){"unstored", stats->unstored};
-	figures[count++] = (struct figure){"refused", stats->refused};
-	figures[count++] = (struct figure){"rebalances", stats->rebalances};
-	figures[count++] = (struct figure){"warmed", stats->warmed};
-	figures[count++] = (struct figure){"retries", stats->retries};
-	figures[count++] = (struct figure){"failures", stats->failures};
-	return count;
-}
-
-static void write_stats(
-	struct hx_out *out, const char *name, const struct hapax_consumer_stats *stats)
-{
-	struct figure figures[FIGURES_MAX];
-	size_t count = figures_of(stats, figures);
-	struct hx_json_write json;
-
-	hx_out_json(&json, out);
-	hx_json_write_text(&json, "event", name);
-	for (size_t i = 0; i < count; i++)
-		hx_json_write_unsigned(&json, figures[i].name, figures[i].value);
-	hx_json_write_begin(&json, "causes", '{');
-	for (int i = 0; i < HAPAX_CAUSE_COUNT; i++)
-		hx_json_write_unsigned(
-			&json, hapax_duplicate_cause_name((enum hapax_duplicate_cause)i),
-			stats->duplicates[i]);
-	hx_json_write_end(&json, '}');
-	hx_json_write_unsigned(&json, "in_hand", stats->in_hand);
-	hx_json_write_unsigned(&json, "running", stats->running);
-	hx_json_write_unsigned(&json, "waiting", stats->waiting);
-	hx_json_write_unsigned(&json, "warming", stats->warming);
-	if (stats->lag >= 0)
-		hx_json_write_signed(&json, "lag", stats->lag);
-	else
-		hx_json_write_null(&json, "lag");
-	hx_json_write_end(&json, '}');
-	hx_out_flush(out);
-}
-
-static void out_progress(struct consume_out *out, const struct hapax_consumer_stats *stats)
-{
-	if (out->inv->settings.format != HX_FORMAT_JSON)
-		return;
-	hx_mutex_lock(&out->mutex);
-	write_stats(&out->inv->out, "progress", stats);
-	hx_mutex_unlock(&out->mutex);
-}
-
-static void out_end(struct consume_out *out, const struct hapax_consumer_stats *stats)
-{
-	struct figure figures[FIGURES_MAX];
-	size_t count = figures_of(stats, figures);
-
-	if (out->inv->settings.format == HX_FORMAT_JSON) {
-		write_stats(&out->inv->out, "end", stats);
-		return;
-	}
-	for (size_t i = 0; i < count; i++) {
-		hx_out_line(&out->inv->out, figures[i].name, "%" PRIu64, figures[i].value);
-	}
-	for (int i = 0; i < HAPAX_CAUSE_COUNT; i++) {
-		if (stats->duplicates[i] == 0)
-			continue;
-		hx_out_line(
-			&out->inv->out, hapax_duplicate_cause_name((enum hapax_duplicate_cause)i),
-			"%" PRIu64 " of the duplicates", stats->duplicates[i]);
-	}
-	if (stats->lag >= 0) {
-		hx_out_line(&out->inv->out, "lag", "%" PRId64, stats->lag);
-	}
-}
 
 /* ------------------------------------------------------------------ options */
 
@@ -538,7 +277,7 @@ static int read_options(struct consume *consume)
 	to->run.on_lapse = (enum hapax_on_lapse)number_of(consume, OPTION_ON_LAPSE);
 	to->run.ttl_ms = consume->inv->settings.ttl_ms;
 	to->run.result_size_max = consume->inv->settings.result_size_max;
-	to->told = out_told;
+	to->told = hx_consume_out_told;
 	to->told_context = &consume->out;
 	code = read_spans(consume);
 	return code == HX_EXIT_OK ? read_key(consume) : code;
@@ -588,7 +327,7 @@ static void on_timer(struct hx_timer *timer)
 	}
 	if (now_ns - consume->progressed_ns >= consume->progress_ms * HX_NS_PER_MS) {
 		consume->progressed_ns = now_ns;
-		out_progress(&consume->out, &stats);
+		hx_consume_out_progress(&consume->out, &stats);
 	}
 	hx_timer_set(&consume->reactor.timers, timer, now_ns + TICK_MS * HX_NS_PER_MS);
 }
@@ -622,6 +361,8 @@ static int open_all(struct consume *consume)
 						       : hx_report_error(name, &err);
 	if (code != HX_EXIT_OK)
 		hapax_source_close(source);
+	consume->out.from = consume->from;
+	consume->out.store = consume->store == NULL ? "" : hapax_store_url(consume->store);
 	return code;
 }
 
@@ -639,6 +380,21 @@ static bool has_begun(struct consume *consume, const struct hapax_consumer_stats
 	return false;
 }
 
+/* It stopped at a message without a key, which is in the queue again. */
+static int report_no_key(const struct consume *consume)
+{
+	const char *strategy = consume->out.strategy;
+	bool is_content = strcmp(strategy, "content") == 0;
+
+	hx_report(consume->inv->command->name, "%s", consume->err.message);
+	hx_report_hint(
+		"set '--strategy %s'%s, or let the producer set message_id; the message is in "
+		"the queue again",
+		strategy,
+		is_content ? "" : " if it differs for each message, or '--strategy content'");
+	return HX_EXIT_DATA;
+}
+
 static int work(struct consume *consume)
 {
 	const char *name = consume->inv->command->name;
@@ -650,14 +406,15 @@ static int work(struct consume *consume)
 	if (hx_thread_start(&consume->thread, run_consumer, consume, "hapax-consumer", &err) !=
 	    HAPAX_OK)
 		return hx_report_error(name, &err);
-	hx_report(name, "ready: %s; records in %s", consume->from, hapax_store_url(consume->store));
 	consume->changed_ns = hx_reactor_now_ns(&consume->reactor);
 	consume->progressed_ns = consume->changed_ns;
 	hx_timer_set(&consume->reactor.timers, &consume->timer, consume->changed_ns);
 	hx_reactor_run(&consume->reactor);
 	hx_thread_join(&consume->thread);
 	hapax_consumer_stats(consume->consumer, &stats);
-	out_end(&consume->out, &stats);
+	hx_consume_out_end(&consume->out, &stats);
+	if (consume->out.strategy[0] != '\0')
+		return report_no_key(consume);
 	if (consume->status != HAPAX_OK && consume->status != HAPAX_ERR_LIMIT)
 		return hx_report_error(name, &consume->err);
 	if (consume->status == HAPAX_ERR_LIMIT)
@@ -702,6 +459,7 @@ static int run_consume(struct hx_invocation *inv)
 
 static const struct command_exit exits[] = {
 	{HX_EXIT_OK, "stopped by TERM, INT or --idle-exit"},
+	{HX_EXIT_DATA, "a message has no key; set --strategy"},
 	{HX_EXIT_STORE, "could not reach the broker or the store"},
 	{0, NULL},
 };
@@ -751,8 +509,9 @@ const struct command hx_cmd_consume = {
 		"Without --strategy, the key of a CloudEvent is its source and ID. The key of any other\n"
 		"message is the first of the headers Idempotency-Key, Nats-Msg-Id, x-deduplication-header,\n"
 		"message-id, eventId and id, or else its offset. The offset detects redeliveries, but not\n"
-		"messages that a producer sent twice. RabbitMQ messages have no offset: without one of\n"
-		"these headers they become dead letters, unless --on-missing is set.\n"
+		"messages that a producer sent twice. RabbitMQ messages have no offset: at the first one\n"
+		"without such a header hapax stops before it is acknowledged, and names a --strategy\n"
+		"that fits.\n"
 		"\n"
 		"Options in a Kafka URL: group=G (default: hapax), start=latest for a new group,\n"
 		"instance=NAME for a static member, warm_up=10m for a lost store, held_max=BYTES for the\n"

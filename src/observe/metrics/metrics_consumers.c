@@ -32,6 +32,8 @@ static const struct figure counters[] = {
 	{"hapax_consumer_tagged", "Duplicates passed to the handler, tagged.", AT(tagged)},
 	{"hapax_consumer_key_divergence", "Duplicates whose old and new key disagree.",
 	 AT(diverged)},
+	{"hapax_consumer_place_keys",
+	 "Messages without an ID, whose key is their position at the broker.", AT(placed)},
 	{"hapax_consumer_store_refusals", "Times that the store refused.", AT(refused)},
 	{"hapax_consumer_source_failures", "Failures of the broker or of the connection to it.",
 	 AT(failures)},
@@ -155,10 +157,12 @@ static void write_states(struct consumers *consumers)
 		sample(consumers, i, NULL, "", consumers->facts[i].is_up);
 	hx_promtext_family(
 		consumers->text, HX_PROMTEXT_GAUGE, "hapax_consumer_paused", NULL,
-		"1 while nothing begins: an operator paused it, or the store refuses.");
+		"1 while nothing begins: an operator paused it, the store refuses, or a message "
+		"has no ID.");
 	for (size_t i = 0; i < consumers->count; i++) {
 		sample(consumers, i, "reason", "operator", consumers->facts[i].is_paused);
 		sample(consumers, i, "reason", "store", consumers->facts[i].is_waiting);
+		sample(consumers, i, "reason", "no_id", consumers->facts[i].is_halted);
 	}
 	hx_promtext_family(
 		consumers->text, HX_PROMTEXT_COUNTER, "hapax_consumer_starts", NULL,

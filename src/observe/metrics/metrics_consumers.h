@@ -22,6 +22,7 @@ struct hx_consumer_facts {
 	bool is_up;                        /* it consumes, or would if there were messages */
 	bool is_paused;                    /* by an operator */
 	bool is_waiting;                   /* because the store refuses */
+	bool is_halted;                    /* because a message has no ID */
 	uint64_t starts;
 };
 

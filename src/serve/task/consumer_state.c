@@ -36,6 +36,7 @@ void hx_consumer_task_add(
 	sum->tagged += stats->tagged;
 	sum->unreadable += stats->unreadable;
 	sum->diverged += stats->diverged;
+	sum->placed += stats->placed;
 	sum->failures += stats->failures;
 	sum->rebalances += stats->rebalances;
 }
@@ -80,6 +81,7 @@ static void tell_one(struct hx_consumer_task *task, struct hx_consumer_facts *fa
 	hx_lock_acquire(&task->lock);
 	facts->is_paused = task->pause.is_paused;
 	facts->is_waiting = task->is_paused;
+	facts->is_halted = task->is_halted;
 	facts->starts = task->starts;
 	hx_lock_release(&task->lock);
 }
@@ -134,8 +136,12 @@ static bool why_not(struct hx_consumer_task *task, char *reason, size_t size)
 		(void)snprintf(
 			reason, size, "%s: paused, the store is unavailable (%s)", task->name,
 			task->why);
+	else if (view.runs && task->is_halted)
+		(void)snprintf(reason, size, "%s: %s", task->name, task->halt);
 	else if (view.runs && is_source_away(task, view.now.received))
 		(void)snprintf(reason, size, "%s: %s", task->name, task->why);
+	else if (view.runs && !task->is_reached)
+		(void)snprintf(reason, size, "%s: waiting for its broker", task->name);
 	else
 		is_troubled = false;
 	hx_lock_release(&task->lock);
@@ -173,9 +179,9 @@ static const char *state_of(struct hx_consumer_task *task, const char *reason)
 {
 	if (!task->settings->enabled)
 		return "disabled";
-	if (task->pause.is_paused)
+	if (task->pause.is_paused || task->is_halted)
 		return "paused";
-	if (task->is_paused || !task->pause.is_known)
+	if (task->is_paused || !task->pause.is_known || (!task->is_reached && task->failed_ns == 0))
 		return "waiting";
 	return reason[0] != '\0' ? "failed" : "running";
 }

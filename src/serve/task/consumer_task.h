@@ -40,10 +40,13 @@ struct hx_consumer_task {
 	uint64_t starts;
 	struct hx_pause pause;
 	bool is_paused;    /* the store is unavailable */
+	bool is_halted;    /* a message has no ID */
+	bool is_reached;   /* the broker has accepted it */
 	int64_t failed_ns; /* last failure of the broker; 0: none, or it has recovered */
 	bool is_news;      /* not read yet */
 	uint64_t received; /* count of messages at that read */
 	char why[HAPAX_ERROR_MESSAGE_SIZE]; /* reason of the latest of these */
+	char halt[HAPAX_ERROR_MESSAGE_SIZE];
 };
 
 /* A running consumer: made by open, freed by close. */

@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/thread.h"
 #include "config/config.h"
+#include "observe/condition.h"
 #include "observe/logger/logger.h"
 #include "serve/task/background.h"
 #include "serve/task/consumer_task.h"
@@ -54,8 +55,20 @@ static void take_note(struct hx_consumer_task *task, const struct hapax_consumer
 		task->failed_ns = hx_clock_mono_ns();
 		task->is_news = true;
 	}
+	if (event->fact == HAPAX_FACT_SOURCE_REACHED) {
+		task->is_reached = true;
+		task->failed_ns = 0;
+	}
 	if (event->fact == HAPAX_FACT_STORE_AWAY || event->fact == HAPAX_FACT_SOURCE_FAILED)
 		(void)snprintf(task->why, sizeof(task->why), "%s", event->why);
+	if (event->fact == HAPAX_FACT_NO_KEY) {
+		task->is_halted = true;
+		(void)snprintf(
+			task->halt, sizeof(task->halt),
+			"paused at a message without an ID: set key, for example to '%s', and "
+			"reload, or run 'hapax consume resume %s'",
+			event->strategy, task->name);
+	}
 	hx_lock_release(&task->lock);
 }
 
@@ -74,6 +87,9 @@ static const struct line lines[] = {
 	[HAPAX_FACT_SOURCE_FAILED] = {HX_LOGGER_WARN, "source failed"},
 	[HAPAX_FACT_KEYS_DIFFER] = {HX_LOGGER_INFO, "key strategies disagree"},
 	[HAPAX_FACT_UNPROTECTED] = {HX_LOGGER_INFO, "message ran without a key"},
+	[HAPAX_FACT_NO_KEY] = {HX_LOGGER_ERROR, "consumer paused: message without an ID"},
+	[HAPAX_FACT_PLACE_KEY] = {HX_LOGGER_WARN, "message without an ID: its position is its key"},
+	[HAPAX_FACT_SOURCE_REACHED] = {HX_LOGGER_INFO, "consumer ready"},
 };
 
 /* A fact without its own line is logged with the consumer's text. */
@@ -215,6 +231,7 @@ static void log_event(struct hx_consumer_task *task, const struct hapax_consumer
 		HX_LOGGER_UNSIGNED(event->attempt == 0 ? NULL : "attempt", event->attempt),
 		HX_LOGGER_TEXT(event->why[0] == '\0' ? NULL : "why", event->why),
 		HX_LOGGER_TEXT(target[0] == '\0' ? NULL : "target", target),
+		HX_LOGGER_TEXT(event->strategy == NULL ? NULL : "strategy", event->strategy),
 		HX_LOGGER_DURATION(has_delay ? "again_in" : NULL, event->delay_ms),
 	};
 
@@ -230,6 +247,13 @@ static void on_told(const struct hapax_consumer_event *event, void *context)
 	/* It may have failed permanently: then only a restart helps. */
 	if (event->fact == HAPAX_FACT_STORE_AWAY)
 		hx_serve_suspect(task->consumers->serve);
+	if (event->fact == HAPAX_FACT_NO_KEY) {
+		/* What resumes it ends this pause. */
+		hapax_consumer_pause(work->consumer, 1);
+		hx_condition_begin(
+			&task->consumers->serve->conditions, HX_CONDITION_CONSUMER_PAUSED,
+			task->name, task->halt);
+	}
 	if (event->fact == HAPAX_FACT_DEAD_LETTER && event->reason != NULL)
 		hx_background_tell(&task->background, count_dead, &(struct report){work, event});
 	if (event->answer != NULL)
@@ -243,6 +267,7 @@ static void fill_options(
 	const struct hx_config_consumer *from, struct hapax_consumer_options *to)
 {
 	*to = (struct hapax_consumer_options)HAPAX_CONSUMER_OPTIONS_INIT;
+	to->flags = HAPAX_CONSUMER_HALTS;
 	if (from->to[0] != '\0') {
 		to->to = from->to;
 	} else {
@@ -304,7 +329,8 @@ static enum hapax_status open_work(
 /* Nothing begins before the store has said that it is not paused. Locks: task->lock held. */
 static void obey_pause(const struct hx_consumer_task *task, struct hapax_consumer *consumer)
 {
-	hapax_consumer_pause(consumer, !task->pause.is_known || task->pause.is_paused);
+	hapax_consumer_pause(
+		consumer, !task->pause.is_known || task->pause.is_paused || task->is_halted);
 }
 
 static enum hapax_status run_work(void *arg, struct hapax_error *err)
@@ -328,6 +354,15 @@ static void stop_work(void *arg)
 	hapax_consumer_stop(work->consumer);
 }
 
+static void clear_halt(struct hx_consumer_task *task)
+{
+	hx_lock_acquire(&task->lock);
+	task->is_halted = false;
+	hx_lock_release(&task->lock);
+	hx_condition_end(
+		&task->consumers->serve->conditions, HX_CONDITION_CONSUMER_PAUSED, task->name);
+}
+
 static void retire_work(struct hx_background *background, void *arg)
 {
 	struct hx_consumer_task *task = (struct hx_consumer_task *)background;
@@ -335,9 +370,11 @@ static void retire_work(struct hx_background *background, void *arg)
 	struct hx_consumer_work *work = arg;
 
 	hapax_consumer_stats(work->consumer, &stats);
+	clear_halt(task);
 	hx_lock_acquire(&task->lock);
 	hx_consumer_task_add(&task->before, &stats);
 	task->is_paused = false;
+	task->is_reached = false;
 	task->failed_ns = 0;
 	hx_lock_release(&task->lock);
 }
@@ -484,6 +521,13 @@ static struct hx_consumer_task *task_of(const struct hx_consumers *consumers, co
 	return at;
 }
 
+/* Try again: the message may be gone. */
+static void end_halt(struct hx_consumer_task *task)
+{
+	clear_halt(task);
+	(void)hx_background_visit(&task->background, pause_work, NULL);
+}
+
 bool hx_consumers_pause(
 	struct hx_consumers *consumers, const char *name, const struct hx_pause *pause)
 {
@@ -491,6 +535,8 @@ bool hx_consumers_pause(
 
 	if (task != NULL && pause != NULL) {
 		task->is_outdated = consumers->pauses.is_asking;
+		if (!pause->is_paused)
+			end_halt(task);
 		take_pause(task, pause);
 	}
 	return task != NULL;
@@ -641,6 +687,8 @@ void hx_consumers_reload(struct hx_consumers *consumers, struct hx_config *confi
 		}
 		if (!is_same(task, config))
 			change(consumers, task, config);
+		else
+			end_halt(task);
 		link = &task->next;
 	}
 	for (size_t i = 0; i < config->consumer_count; i++) {

@@ -37,52 +37,6 @@ enum {
 	SCRATCH_SIZE_MAX = 128 * 1024 * 1024,
 };
 
-void hx_in_flight_list_add(struct hx_in_flight_list *list, struct hx_in_flight *in_flight)
-{
-	in_flight->next = NULL;
-	in_flight->back = list->last;
-	if (list->last != NULL)
-		list->last->next = in_flight;
-	else
-		list->first = in_flight;
-	list->last = in_flight;
-	list->count++;
-}
-
-void hx_in_flight_list_add_first(struct hx_in_flight_list *list, struct hx_in_flight *in_flight)
-{
-	in_flight->back = NULL;
-	in_flight->next = list->first;
-	if (list->first != NULL)
-		list->first->back = in_flight;
-	else
-		list->last = in_flight;
-	list->first = in_flight;
-	list->count++;
-}
-
-void hx_in_flight_list_remove(struct hx_in_flight_list *list, struct hx_in_flight *in_flight)
-{
-	if (in_flight->back != NULL)
-		in_flight->back->next = in_flight->next;
-	else
-		list->first = in_flight->next;
-	if (in_flight->next != NULL)
-		in_flight->next->back = in_flight->back;
-	else
-		list->last = in_flight->back;
-	list->count--;
-}
-
-struct hx_in_flight *hx_in_flight_list_take(struct hx_in_flight_list *list)
-{
-	struct hx_in_flight *in_flight = list->first;
-
-	if (in_flight != NULL)
-		hx_in_flight_list_remove(list, in_flight);
-	return in_flight;
-}
-
 enum hapax_status hx_consumer_init(
 	struct hx_consumer *consumer, uint64_t seed, struct hapax_error *err)
 {
@@ -257,7 +211,7 @@ static enum hx_in_flight_reason find_key(struct hx_in_flight *in_flight, struct 
 	}
 	status = hx_identity_make(
 		in_flight->route->identity, &in_flight->envelope, &consumer->scratch,
-		&in_flight->key, err);
+		&in_flight->key, &in_flight->lacks_id, err);
 	return status == HAPAX_OK ? HX_REASON_NONE : reason_of(status, HX_REASON_NO_KEY);
 }
 
@@ -267,6 +221,7 @@ static void identify(struct hx_in_flight *in_flight)
 	struct hapax_error err = {.message = ""};
 
 	forget_key(&in_flight->key);
+	in_flight->lacks_id = false;
 	in_flight->reason = find_key(in_flight, &err);
 	if (in_flight->reason != HX_REASON_NONE)
 		(void)snprintf(
@@ -376,15 +331,22 @@ static void take_in(struct hx_consumer *consumer, struct hapax_message *message)
 	write_place(in_flight);
 	choose_lane(in_flight);
 	identify(in_flight);
+	if (in_flight->lacks_id)
+		hx_consumer_lacks_id(in_flight);
 	if (hx_ordering_queues_join(&consumer->ordering_queues, in_flight))
 		hx_in_flight_list_add(&consumer->ready, in_flight);
 }
 
-/* While the store is unavailable, one message is enough to probe it. */
+/*
+ * While the store is unavailable, one message is enough to probe it. A consumer that has halted gives
+ * back what the source has fetched.
+ */
 static bool may_take(const struct hx_consumer *consumer)
 {
-	if (consumer->spare.count == 0 || consumer->is_stopping || consumer->is_paused)
+	if (consumer->spare.count == 0 || consumer->is_stopping)
 		return false;
+	if (hx_consumer_is_held_up(consumer))
+		return consumer->is_halted && consumer->source->ops->pause != NULL;
 	return !consumer->is_away ||
 		(hx_consumer_in_hand(consumer) == 0 && consumer->now_ms >= consumer->away_until_ms);
 }
@@ -416,7 +378,9 @@ static void revive(struct hx_consumer *consumer)
 		if (in_flight->message->flags & HAPAX_MESSAGE_REVOKED || consumer->is_stopping) {
 			hx_in_flight_list_remove(&consumer->waiting, in_flight);
 			hx_settle_give_back(in_flight);
-		} else if (in_flight->due_ms <= consumer->now_ms && !consumer->is_paused) {
+		} else if (
+			in_flight->due_ms <= consumer->now_ms &&
+			!hx_consumer_is_held_up(consumer)) {
 			hx_in_flight_list_remove(&consumer->waiting, in_flight);
 			in_flight->state = HX_IN_FLIGHT_QUEUED;
 			consumer->queued++;
@@ -541,7 +505,7 @@ static size_t room(const struct hx_consumer *consumer)
 {
 	size_t room = consumer->options.parallel - consumer->claimed;
 
-	if (consumer->is_stopping || consumer->is_failed || consumer->is_paused)
+	if (consumer->is_stopping || consumer->is_failed || hx_consumer_is_held_up(consumer))
 		return 0;
 	if (consumer->is_away)
 		return consumer->claimed == 0 && consumer->now_ms >= consumer->away_until_ms ? 1
@@ -698,7 +662,7 @@ static int64_t next_due(const struct hx_consumer *consumer)
 {
 	int64_t due = consumer->is_stopping ? consumer->stop_at_ms : INT64_MAX;
 
-	if (consumer->is_paused)
+	if (hx_consumer_is_held_up(consumer))
 		return due;
 	for (const struct hx_in_flight *at = consumer->waiting.first; at != NULL; at = at->next)
 		due = earlier(due, at->due_ms);
@@ -722,7 +686,7 @@ int64_t hx_consumer_turn(struct hx_consumer *consumer, int64_t now_ms)
 			handler->ops->turn(handler);
 		goes_on = consumer_take(consumer);
 		revive(consumer);
-		if (consumer->is_stopping)
+		if (consumer->is_stopping || consumer->is_halted)
 			give_back_rest(consumer);
 		goes_on = begin(consumer) || goes_on;
 		goes_on = hx_warm_up_turn(consumer) || goes_on;
@@ -746,15 +710,6 @@ void hx_consumer_stop(struct hx_consumer *consumer)
 		: end;
 }
 
-void hx_consumer_pause(struct hx_consumer *consumer, bool is_paused)
-{
-	if (consumer->is_paused == is_paused)
-		return;
-	consumer->is_paused = is_paused;
-	if (consumer->source->ops->pause != NULL)
-		consumer->source->ops->pause(consumer->source, is_paused);
-}
-
 void hx_consumer_hurry(struct hx_consumer *consumer)
 {
 	const struct hx_handler_ops *ops = consumer->handler->ops;
@@ -776,12 +731,23 @@ void hx_consumer_source_failed(struct hx_consumer *consumer, const char *text, i
 {
 	struct hapax_consumer_event event = {.fact = HAPAX_FACT_SOURCE_FAILED, .why = text};
 
+	consumer->is_reached = false;
 	hx_consumer_tell(consumer, NULL, &event);
 	if (!is_fatal || consumer->is_failed)
 		return;
 	consumer->is_failed = true;
 	consumer->failure.status = HAPAX_ERR_UNAVAILABLE;
 	(void)snprintf(consumer->failure.message, sizeof(consumer->failure.message), "%s", text);
+}
+
+void hx_consumer_source_reached(struct hx_consumer *consumer)
+{
+	struct hapax_consumer_event event = {.fact = HAPAX_FACT_SOURCE_REACHED};
+
+	if (consumer->is_reached)
+		return;
+	consumer->is_reached = true;
+	hx_consumer_tell(consumer, NULL, &event);
 }
 
 size_t hx_consumer_in_hand(const struct hx_consumer *consumer)

@@ -73,6 +73,8 @@ struct hx_consumer {
 	bool is_stopping;
 	int64_t stop_at_ms; /* the deadline of the drain */
 	bool is_paused;     /* by an operator: nothing begins */
+	bool is_halted;     /* a message has no key: nothing begins, what has not begun goes back */
+	bool is_reached;    /* the broker, since the last failure */
 	bool is_away;       /* the store is unavailable */
 	uint32_t away_delays;
 	int64_t away_until_ms;
@@ -102,6 +104,9 @@ void hx_consumer_stop(struct hx_consumer *consumer);
 /* Begin nothing until it is resumed; runs in progress finish. */
 void hx_consumer_pause(struct hx_consumer *consumer, bool is_paused);
 
+/* Try again after a message without a key. */
+void hx_consumer_resume(struct hx_consumer *consumer);
+
 /* After stop: no message is in flight, and the broker has every acknowledgement. */
 bool hx_consumer_is_idle(const struct hx_consumer *consumer);
 
@@ -111,8 +116,20 @@ void hx_consumer_hurry(struct hx_consumer *consumer);
 /* For struct hapax_source_hooks: reports of the source. */
 void hx_consumer_source_failed(struct hx_consumer *consumer, const char *text, int is_fatal);
 
+/* The source has connected, or got an assignment. */
+void hx_consumer_source_reached(struct hx_consumer *consumer);
+
 /* The number of messages taken and not yet acknowledged or given back. */
 size_t hx_consumer_in_hand(const struct hx_consumer *consumer);
+
+/* Nothing begins. */
+static inline bool hx_consumer_is_held_up(const struct hx_consumer *consumer)
+{
+	return consumer->is_paused || consumer->is_halted;
+}
+
+/* halt.c: the message has no ID, and no strategy says what its key is: report it, or halt. */
+void hx_consumer_lacks_id(struct hx_in_flight *in_flight);
 
 /* Report event to the caller; message may be NULL. For the files of the consumer. */
 void hx_consumer_tell(

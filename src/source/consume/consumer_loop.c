@@ -66,6 +66,7 @@ struct hapax_consumer {
 	bool has_run;
 	_Atomic int is_stopped;
 	_Atomic int is_paused;
+	_Atomic int is_resumed;
 	struct hx_lock lock;
 	struct hapax_consumer_stats stats; /* Locks: lock. As of the last turn */
 };
@@ -150,6 +151,8 @@ static void publish_stats(struct hapax_consumer *consumer)
 	core->stats.waiting = core->waiting.count;
 	core->stats.lag = source.lag;
 	core->stats.failures = source.failures;
+	if (source.changes > core->stats.rebalances)
+		hx_consumer_source_reached(core);
 	core->stats.rebalances = source.changes;
 	tell_warm_up(core, source.warming);
 	hx_lock_acquire(&consumer->lock);
@@ -182,6 +185,8 @@ static void on_turn(struct hx_task *task)
 	if (atomic_load(&consumer->is_stopped) || consumer->core.is_failed)
 		hx_consumer_stop(&consumer->core);
 	hx_consumer_pause(&consumer->core, atomic_load(&consumer->is_paused) != 0);
+	if (atomic_exchange(&consumer->is_resumed, 0) != 0)
+		hx_consumer_resume(&consumer->core);
 	due_ms = hx_consumer_turn(&consumer->core, now_ms);
 	publish_stats(consumer);
 	if (is_over(consumer, now_ms)) {
@@ -528,7 +533,8 @@ void hapax_consumer_stop(struct hapax_consumer *consumer)
 
 void hapax_consumer_pause(struct hapax_consumer *consumer, int is_paused)
 {
-	atomic_store(&consumer->is_paused, is_paused);
+	if (atomic_exchange(&consumer->is_paused, is_paused) != 0 && is_paused == 0)
+		atomic_store(&consumer->is_resumed, 1);
 	hx_reactor_post(&consumer->reactor, &consumer->turn);
 }
 

@@ -229,11 +229,26 @@ static void read_plain(struct hx_envelope *envelope, const struct hapax_message 
 	envelope->type = hx_envelope_header(envelope, "eventType");
 }
 
+/*
+ * A structured event without the content type of one. Version 1 of Python's SDK sends them so: its
+ * content-type is that of the data, or missing.
+ */
+static bool is_bare_event(struct hx_envelope *envelope, struct hapax_bytes data)
+{
+	static const struct hapax_bytes name = HX_BYTES_LIT("\"specversion\"");
+
+	return !envelope->is_cloudevent && looks_like_json(data) &&
+		memmem(data.data, data.size, name.data, name.size) != NULL &&
+		hx_cloudevent_read_structured(&envelope->cloudevent, data, &envelope->text, NULL) ==
+		HAPAX_OK;
+}
+
 enum hapax_status hx_envelope_read(
 	struct hx_envelope *envelope, const struct hapax_message *message, struct hapax_error *err)
 {
 	enum hx_cloudevents_mode mode = HX_CLOUDEVENTS_BINARY;
 	enum hapax_status status = take_fields(envelope, message, err);
+	bool is_bare;
 
 	if (status == HAPAX_OK && envelope->content_type.size > 0) {
 		status = hx_cloudevents_detect(envelope->content_type, &mode, err);
@@ -251,6 +266,7 @@ enum hapax_status hx_envelope_read(
 		return hx_error_set(
 			err, HAPAX_ERR_UNSUPPORTED, 0,
 			"a message must not contain a batch of events");
+	is_bare = mode == HX_CLOUDEVENTS_BINARY && is_bare_event(envelope, message->data);
 	if (mode == HX_CLOUDEVENTS_STRUCTURED)
 		status = hx_cloudevent_read_structured(
 			&envelope->cloudevent, message->data, &envelope->text, err);
@@ -260,12 +276,14 @@ enum hapax_status hx_envelope_read(
 			envelope->content_type, message->data, &envelope->text, err);
 	if (status != HAPAX_OK)
 		return status;
-	envelope->is_cloudevent = envelope->is_cloudevent || mode == HX_CLOUDEVENTS_STRUCTURED;
+	envelope->is_cloudevent =
+		envelope->is_cloudevent || is_bare || mode == HX_CLOUDEVENTS_STRUCTURED;
 	if (envelope->is_cloudevent) {
 		envelope->event = hx_cloudevent_view(
 			&envelope->cloudevent, envelope->fields, envelope->field_count);
 		envelope->type = envelope->cloudevent.type;
-		envelope->content_type = envelope->cloudevent.datacontenttype;
+		if (!is_bare || envelope->cloudevent.datacontenttype.size > 0)
+			envelope->content_type = envelope->cloudevent.datacontenttype;
 	} else {
 		read_plain(envelope, message);
 	}

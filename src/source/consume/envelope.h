@@ -2,7 +2,8 @@
 /*
  * envelope.h - reads a broker's message as an event.
  *
- * A CloudEvent has its content type (structured), or headers with a prefix of one of the bindings:
+ * A CloudEvent has its content type (structured), is one JSON object with specversion, id, source and
+ * type (some producers omit the content type), or has headers with a prefix of one of the bindings:
  * "ce_" (Kafka), "ce-" (NATS, Knative's RabbitMQ), "cloudEvents:" and "cloudEvents_" (AMQP). Header
  * values are plain text there, not percent-encoded as in HTTP. Any other message is an event
  * without attributes: data, headers, and its place. Its data is JSON if the content type says so.

@@ -48,6 +48,8 @@ enum hapax_status hx_identity_init(
 	enum hapax_status status = HAPAX_OK;
 
 	memset(identity, 0, sizeof(*identity));
+	if (options != NULL)
+		identity->on_missing = options->on_missing;
 	if (strategy != NULL)
 		return hapax_key_strategy_new(strategy, options, &identity->asked, err);
 	if (options != NULL && options->include_count > 0)
@@ -84,7 +86,13 @@ static const struct hapax_key_strategy *choose(
 
 enum hapax_status hx_identity_make(
 	const struct hx_identity *identity, const struct hx_envelope *envelope,
-	struct hapax_buf *scratch, struct hapax_key *ret_key, struct hapax_error *err)
+	struct hapax_buf *scratch, struct hapax_key *ret_key, bool *ret_lacks_id,
+	struct hapax_error *err)
 {
-	return hapax_key_make(choose(identity, envelope), &envelope->event, scratch, ret_key, err);
+	const struct hapax_key_strategy *strategy = choose(identity, envelope);
+
+	*ret_lacks_id = identity->asked == NULL &&
+		(strategy == identity->usual[PLACE] ||
+		 strategy == identity->usual[PLACE_WITHOUT_PARTITION]);
+	return hapax_key_make(strategy, &envelope->event, scratch, ret_key, err);
 }

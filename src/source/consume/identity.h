@@ -23,6 +23,7 @@ enum { HX_IDENTITY_DEFAULTS = 9 };
 
 struct hx_identity {
 	struct hapax_key_strategy *asked; /* the configured one; NULL: the defaults */
+	enum hapax_on_missing on_missing;
 	struct hapax_key_strategy *usual[HX_IDENTITY_DEFAULTS];
 };
 
@@ -34,9 +35,13 @@ enum hapax_status hx_identity_init(
 /* Zero is allowed. */
 void hx_identity_done(struct hx_identity *identity);
 
-/* Like hapax_key_make(). */
+/*
+ * Like hapax_key_make(). ret_lacks_id: no strategy is configured and the message has no ID, so its
+ * key is its place. A message of RabbitMQ has none: its key is missing.
+ */
 enum hapax_status hx_identity_make(
 	const struct hx_identity *identity, const struct hx_envelope *envelope,
-	struct hapax_buf *scratch, struct hapax_key *ret_key, struct hapax_error *err);
+	struct hapax_buf *scratch, struct hapax_key *ret_key, bool *ret_lacks_id,
+	struct hapax_error *err);
 
 #endif

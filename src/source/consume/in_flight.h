@@ -69,6 +69,7 @@ struct hx_in_flight {
 	enum hx_in_flight_state state;
 	enum hx_in_flight_reason reason; /* why it is handed on */
 	const struct hx_route *route;
+	bool lacks_id;    /* its key is its place, if it has one; identity.h */
 	bool is_tagged;   /* a duplicate that is delivered as one; tag.c */
 	bool has_answer;  /* from a function in a transaction; tx_session.h */
 	int64_t position; /* low-water mark of its partition once it is done; -1: not needed */

@@ -76,9 +76,11 @@ enum hapax_status hx_permit_run(
 {
 	struct hapax_key key = HAPAX_KEY_INIT;
 	enum hapax_status status;
+	bool lacks_id;
 
 	if (hx_envelope_read(permit->envelope, message, NULL) != HAPAX_OK ||
-	    hx_identity_make(&permit->identity, permit->envelope, &permit->scratch, &key, NULL) !=
+	    hx_identity_make(
+		    &permit->identity, permit->envelope, &permit->scratch, &key, &lacks_id, NULL) !=
 		    HAPAX_OK ||
 	    key.kind == HAPAX_KEY_NONE)
 		return HAPAX_OK;

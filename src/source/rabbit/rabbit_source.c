@@ -35,8 +35,9 @@ static void on_work(struct hx_task *task)
 {
 	struct hx_rabbit_source *source = task->context;
 
-	hx_rabbit_session_settle(source);
+	/* Cancel before messages are given back: the broker would send them here again. */
 	hx_rabbit_session_subscribe(source);
+	hx_rabbit_session_settle(source);
 	hx_rabbit_publisher_work(source);
 	hx_rabbit_session_read(source);
 	hx_rabbit_publisher_read(source);
