@@ -132,10 +132,11 @@ def test_bad_lines_are_reported_and_do_not_stop_it(cli):
     expect((answer["lines"], answer["bad_lines"], answer["result"]["events"]), (7, 4, 3))
     expect((answer["result"]["would_drop"], answer["result"]["verdict"]), (1, "incomplete"))
     expect_in("4 of 7 lines are not events and were skipped", answer["result"]["explanation"])
-    expect_in("hapax: backtest: standard input:2: line 1, column 8: ", result.err)
-    expect_in('standard input:5: line 1, column 9: member "id" occurs twice', result.err)
-    expect_in("standard input:6: line 1, column 1: byte 0xff", result.err)
-    expect_in("standard input:9: line 1, column 129: nested deeper than 128 levels", result.err)
+    errors = "\n".join(json.loads(line)["error"] for line in result.err.splitlines())
+    expect_in("standard input:2: line 1, column 8: ", errors)
+    expect_in('standard input:5: line 1, column 9: member "id" occurs twice', errors)
+    expect_in("standard input:6: line 1, column 1: byte 0xff", errors)
+    expect_in("standard input:9: line 1, column 129: nested deeper than 128 levels", errors)
 
 
 def test_many_bad_lines_are_counted(cli):

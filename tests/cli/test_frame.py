@@ -177,7 +177,7 @@ def test_wrong_use_of_options(cli):
     cli.run("keys", "-n", code=64).says("--limit needs a value")
     cli.run("forget", "k", "--force=yes", code=64).says("--force takes no value")
     cli.run("check", code=64).says("missing argument", "usage: hapax check KEY")
-    cli.run("check", "a", "b", code=64).says("unexpected argument 'b'")
+    cli.run("lookup", "a", "b", code=64).says("unexpected argument 'b'")
     cli.run("keys", "a", code=64).says("unexpected argument 'a'")
     cli.run("version", "--store", "x", code=64).says("unknown option '--store'")
     cli.run("--store", "x", "check", "k", code=64).says("before the command")

@@ -124,8 +124,8 @@ def test_nothing_left_is_no_key(cli):
 def test_text_that_is_not_utf8(cli):
     """Refused where it is a setting; where it is data, output is still JSON."""
     for strategy in (b"header:\xff", b"template:\xff{a}", b"field:a\xc3"):
-        key(cli, strategy, "-o", "json", code=64).says("the key strategy is not UTF-8")
-        cli.run("backtest", "-s", strategy, "-o", "json", code=64).says("the key strategy is not UTF-8")
+        key(cli, strategy, code=64).says("the key strategy is not UTF-8")
+        cli.run("backtest", "-s", strategy, code=64).says("the key strategy is not UTF-8")
     # A path as long as it may be: the message about it ends within a character, and is cut before that.
     for name in ("xxx" + "\U0001f600" * 63, "x" + "é" * 127, "€" * 85):
         expect(len(name.encode()), 255)

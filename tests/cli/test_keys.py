@@ -80,7 +80,7 @@ def test_a_limit_says_that_there_is_more(cli):
     expect(len(result.out.splitlines()), 4)
     expect_in("only the first 3 keys are shown\n", result.err)
     result = cli.run("keys", "-n3", "-o", "json")
-    expect((len(result.lines), result.err), (3, "only the first 3 keys are shown\n"))
+    expect((len(result.lines), result.err), (3, '{"note":"only the first 3 keys are shown"}\n'))
     result = cli.run("keys", "--limit", "7")
     expect_in("\n7 keys\n", result.err)
     expect(cli.run("keys", "--limit", "1", "--prefix", "mail-", "-o", "json").err, "")
@@ -103,7 +103,7 @@ def test_many_keys_come_in_pages(cli):
     expect_in("\n2500 keys\n", result.err)
     for limit in (999, 1000, 1001, 2000, 2499):
         result = cli.run("keys", "-o", "json", "--limit", str(limit))
-        expect((len(result.lines), result.err), (limit, f"only the first {limit} keys are shown\n"))
+        expect((len(result.lines), result.err), (limit, f'{{"note":"only the first {limit} keys are shown"}}\n'))
     expect(cli.run("keys", "-o", "json", "--limit", "2500").err, "")
 
 
@@ -164,7 +164,7 @@ def test_a_full_disk_is_reported(cli):
         with open("/dev/full", "wb") as full:
             result = cli.run("keys", "-o", form, stdout=full, code=74)
         expect_in("could not write standard output: No space left on device", result.err)
-        expect(result.err.count("hapax:"), 1)
+        expect(result.err.count("could not"), 1)
 
 
 def test_the_listing_does_not_change_the_store(cli):

@@ -59,8 +59,8 @@ def test_a_full_disk(cli):
             if command == "forget" and form == "json":
                 continue
             expect(result.code, 74, command)
-            expect_in(f"hapax: {command}: could not write standard output: No space left", result.err)
-            expect(result.err.count("hapax: "), 1)
+            expect_in("could not write standard output: No space left", result.err)
+            expect(result.err.count("could not"), 1)
         cli.run("forget", "new", code=None)
     with open("/dev/full", "wb") as full:
         cli.run("help", stdout=full, code=74)

@@ -101,14 +101,39 @@ static int print_help(struct hx_invocation *inv)
 	return hx_out_finish(&inv->out, command->name, HX_EXIT_OK);
 }
 
+/* Is -o json given? Asked before the options are read, whose faults are JSON, too. */
+static bool wants_json(const struct command *command, int argc, char **argv)
+{
+	/* The rest may belong to another program. `config` lists faults as compilers do. */
+	if ((command->flags & COMMAND_WRAPPER) || strcmp(command->name, "config") == 0)
+		return false;
+	for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++) {
+		bool is_apart = strcmp(argv[i], "-o") == 0 || strcmp(argv[i], "--output") == 0;
+
+		if (strcmp(argv[i], "-ojson") == 0 || strcmp(argv[i], "--output=json") == 0 ||
+		    (is_apart && i + 1 < argc && strcmp(argv[i + 1], "json") == 0))
+			return true;
+	}
+	return false;
+}
+
+static int finish(struct hx_invocation *inv, int code)
+{
+	code = hx_out_finish(&inv->out, inv->command->name, code);
+	hx_report_finish(code);
+	return code;
+}
+
 int hx_command_run(const struct command *command, int argc, char **argv)
 {
+	bool is_json = wants_json(command, argc, argv), is_quiet;
 	bool is_wrapper = (command->flags & COMMAND_WRAPPER) != 0;
 	const struct hx_option *common = NULL;
 	struct hx_invocation inv = {.command = command, .flags = command->flags};
 	int code;
 
 	hx_out_init(&inv.out, stdout);
+	hx_report_configure(is_json, false);
 	if (command->flags & COMMAND_STORE)
 		common = hx_common_options;
 	code = hx_options_parse(
@@ -116,6 +141,9 @@ int hx_command_run(const struct command *command, int argc, char **argv)
 		argc, argv, &inv.options);
 	if (code == HX_EXIT_OK && inv.options.help)
 		return print_help(&inv);
+	is_quiet = hx_options_has(&inv.options, HX_OPTION_QUIET);
+	hx_report_configure(is_json, is_quiet);
+	inv.out.is_silent = is_quiet && (command->flags & COMMAND_ANSWERS);
 	inv.settings.format = (enum hx_format)hx_options_number(&inv.options, HX_OPTION_OUTPUT);
 	if (code == HX_EXIT_OK)
 		code = command->actions != NULL ? hx_action_check(&inv) : check_operands(&inv);
@@ -125,5 +153,5 @@ int hx_command_run(const struct command *command, int argc, char **argv)
 		code = command->actions != NULL ? hx_action_run(&inv) : command->run(&inv);
 	else if (is_wrapper)
 		code = HX_EXIT_WRAPPER;
-	return hx_out_finish(&inv.out, command->name, code);
+	return finish(&inv, code);
 }

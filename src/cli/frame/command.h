@@ -36,6 +36,7 @@ enum command_flags {
 	 */
 	COMMAND_WRAPPER = 1 << 3,
 	COMMAND_STORE_OPERANDS = 1 << 4, /* operands may be URLs of stores */
+	COMMAND_ANSWERS = 1 << 5,        /* by its exit status: with -q it prints no data */
 };
 
 /* A line that works as written; tests run every one. */

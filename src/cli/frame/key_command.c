@@ -96,6 +96,47 @@ int hx_key_command_run(
 	return code;
 }
 
+/* Did the store answer, so that it can be asked about the next key? */
+static bool is_answer(int code)
+{
+	return code == HX_EXIT_OK || code == HX_EXIT_NO || code == HX_EXIT_MISMATCH ||
+		code == HX_EXIT_BUSY;
+}
+
+int hx_key_command_each(
+	struct hx_invocation *inv, enum hx_open mode, const struct hapax_op *op,
+	hx_key_command_fn *answer)
+{
+	struct hapax_store *store;
+	struct hapax_op next = *op;
+	int code = HX_EXIT_OK, worst = HX_EXIT_OK;
+
+	for (size_t i = 0; i < inv->options.operand_count && code == HX_EXIT_OK; i++)
+		code = hx_key_text_read(
+			inv->command->name, "the key", inv->options.operands[i], &next.key);
+	if (code == HX_EXIT_OK)
+		code = hx_settings_open(inv, mode, &store);
+	if (code != HX_EXIT_OK)
+		return code;
+	for (size_t i = 0; i < inv->options.operand_count && is_answer(code); i++) {
+		next = *op;
+		(void)hx_key_text_read(
+			inv->command->name, "the key", inv->options.operands[i], &next.key);
+		code = hx_key_command_apply(inv, store, &next, answer);
+		worst = code > worst ? code : worst;
+	}
+	hapax_store_close(store);
+	return worst;
+}
+
+void hx_key_command_name(struct hx_invocation *inv, const struct hapax_op *op)
+{
+	if (inv->options.operand_count < 2)
+		return;
+	hx_out_escaped(&inv->out, op->key);
+	hx_out_text(&inv->out, "  ");
+}
+
 int hx_key_command_look(struct hx_invocation *inv, hx_key_command_fn *answer)
 {
 	struct hapax_op op;

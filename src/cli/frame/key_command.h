@@ -52,6 +52,18 @@ int hx_key_command_run(
 	struct hx_invocation *inv, enum hx_open mode, struct hapax_op *op,
 	hx_key_command_fn *answer);
 
+/*
+ * The same for each operand, which are all keys: op is for the first of them. A key that is invalid
+ * is refused before the store is opened; a failure of the store ends it. Returns the highest exit
+ * code.
+ */
+int hx_key_command_each(
+	struct hx_invocation *inv, enum hx_open mode, const struct hapax_op *op,
+	hx_key_command_fn *answer);
+
+/* With several keys, begin the line of text for op's key with the key. */
+void hx_key_command_name(struct hx_invocation *inv, const struct hapax_op *op);
+
 /* All of it for a lookup of the given key. */
 int hx_key_command_look(struct hx_invocation *inv, hx_key_command_fn *answer);
 

@@ -17,9 +17,16 @@
 
 static const struct hx_option no_options[] = {{.name = NULL}};
 
+const struct hx_option hx_every_options[] = {
+	{HX_OPTION_QUIET, "quiet", 'q', HX_OPTION_FLAG, NULL, "no notes, hints and progress", NULL},
+	{.name = NULL},
+};
+
+enum { TABLES = 3 };
+
 struct parser {
 	const char *command;
-	const struct hx_option *tables[2];
+	const struct hx_option *tables[TABLES];
 	int argc;
 	char **argv;
 	int index; /* of the next argument */
@@ -30,7 +37,7 @@ struct parser {
 static const struct hx_option *find(
 	const struct parser *parser, const char *name, size_t name_size, char letter)
 {
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < TABLES; i++) {
 		for (const struct hx_option *o = parser->tables[i]; o->name != NULL; o++) {
 			if (letter != 0 && o->letter == letter)
 				return o;
@@ -54,7 +61,7 @@ static int unknown(const struct parser *parser, const char *argument, size_t nam
 	memcpy(name, argument + 2, name_size);
 	name[name_size] = '\0';
 	hx_suggest_init(&suggest, name);
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < TABLES; i++)
 		for (const struct hx_option *o = parser->tables[i]; o->name != NULL; o++)
 			hx_suggest_consider(&suggest, o->name);
 	hx_suggest_consider(&suggest, "help");
@@ -196,7 +203,9 @@ int hx_options_parse(
 {
 	struct parser parser = {
 		.command = command,
-		.tables = {own != NULL ? own : no_options, common != NULL ? common : no_options},
+		.tables =
+			{own != NULL ? own : no_options, common != NULL ? common : no_options,
+			 hx_every_options},
 		.argc = argc,
 		.argv = argv,
 		.options = ret,

@@ -32,8 +32,12 @@ struct hx_option {
 	const char *const *choices; /* CHOICE: ends with NULL */
 };
 
-/* First id of the options that all commands share (settings.h). */
+/* First id of the options that all commands with a store share (settings.h). */
 enum { HX_OPTION_COMMON = 1000 };
+
+/* Of every command, besides --help. */
+enum { HX_OPTION_QUIET = HX_OPTION_COMMON + 100 };
+extern const struct hx_option hx_every_options[];
 
 /* Far more than is ever typed; bounds the memory. */
 enum { HX_OPTION_VALUES_MAX = 256 };

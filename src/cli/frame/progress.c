@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "cli/frame/report.h"
 
 #define SHOWN_AFTER_NS INT64_C(1000000000)
 #define INTERVAL_NS    INT64_C(200000000)
@@ -19,7 +20,7 @@ enum { BAR_COLUMNS = 30 };
 void hx_progress_init(struct hx_progress *progress)
 {
 	*progress = (struct hx_progress){
-		.is_terminal = isatty(STDERR_FILENO) != 0,
+		.is_terminal = isatty(STDERR_FILENO) != 0 && !hx_report_is_quiet(),
 		.next_ns = hx_clock_mono_ns() + SHOWN_AFTER_NS,
 	};
 }

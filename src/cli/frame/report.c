@@ -12,11 +12,58 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/buf.h"
 #include "base/bytes.h"
+#include "base/macros.h"
 #include "cli/frame/exit_code.h"
 #include "cli/print/text.h"
+#include "wire/json/json_write.h"
 
 enum { MESSAGE_SIZE = 2048 };
+
+/* Of this process. A fault waits for its hint and exit code if they are to stand beside it. */
+static struct {
+	bool is_json;
+	bool is_quiet;
+	bool is_pending;
+	char command[32];
+	char message[MESSAGE_SIZE];
+	char hint[MESSAGE_SIZE];
+} state;
+
+void hx_report_configure(bool is_json, bool is_quiet)
+{
+	state.is_json = is_json;
+	state.is_quiet = is_quiet;
+}
+
+bool hx_report_is_quiet(void)
+{
+	return state.is_quiet;
+}
+
+/* The name of the JSON member for a message that is not a fault, or NULL. */
+static const char *note_of(const char *message, size_t *ret_skip)
+{
+	static const struct {
+		const char *prefix;
+		const char *name;
+		bool is_shown;
+	} notes[] = {
+		{"note: ", "note", false},
+		{"warning: ", "warning", false},
+		{"ready: ", "note", true}};
+
+	for (size_t i = 0; i < HX_COUNT(notes); i++) {
+		size_t size = strlen(notes[i].prefix);
+
+		if (strncmp(message, notes[i].prefix, size) != 0)
+			continue;
+		*ret_skip = notes[i].is_shown ? 0 : size;
+		return notes[i].name;
+	}
+	return NULL;
+}
 
 /* Append the safe form of text; cut what does not fit. */
 static size_t append_safe(char *line, size_t used, size_t size, const char *text)
@@ -54,12 +101,84 @@ __attribute__((format(printf, 4, 0))) static size_t format_line(
 	return used;
 }
 
-__attribute__((format(printf, 3, 0))) static void report(
-	const char *prefix, const char *command, const char *format, va_list arguments)
+static void write_stderr(void *context, const void *data, size_t size)
+{
+	struct hapax_buf *line = context;
+
+	/* A document that does not fit loses its end: the texts in it are bounded. */
+	(void)hx_buf_append(line, data, size);
+}
+
+/* One document, written at once. name: of the member with the message. code < 0: unknown. */
+static void write_json(
+	const char *name, const char *command, const char *message, const char *hint, int code)
+{
+	/* Each byte may become six. */
+	static unsigned char space[6 * (2 * MESSAGE_SIZE) + 256];
+	struct hapax_buf line = {space, 0, sizeof(space), sizeof(space), NULL};
+	struct hx_json_write json;
+
+	hx_json_write_init_sink(&json, write_stderr, &line);
+	hx_json_write_begin(&json, NULL, '{');
+	if (command != NULL && command[0] != '\0')
+		hx_json_write_text(&json, "command", command);
+	hx_json_write_text(&json, name, message);
+	if (hint != NULL && hint[0] != '\0')
+		hx_json_write_text(&json, "hint", hint);
+	if (code >= 0)
+		hx_json_write_signed(&json, "exit", code);
+	hx_json_write_end(&json, '}');
+	(void)fwrite(line.data, 1, line.size, stderr);
+}
+
+static void write_pending(int code)
+{
+	if (!state.is_pending)
+		return;
+	state.is_pending = false;
+	write_json("error", state.command, state.message, state.hint, code);
+}
+
+void hx_report_finish(int code)
+{
+	write_pending(code);
+}
+
+__attribute__((format(printf, 2, 0))) static void report_json(
+	const char *command, const char *format, va_list arguments)
+{
+	char message[MESSAGE_SIZE];
+	const char *name;
+	size_t skip = 0;
+
+	(void)vsnprintf(message, sizeof(message), format, arguments);
+	name = note_of(message, &skip);
+	write_pending(-1);
+	if (name != NULL) {
+		write_json(name, command, message + skip, NULL, -1);
+		return;
+	}
+	state.is_pending = true;
+	state.hint[0] = '\0';
+	(void)snprintf(state.command, sizeof(state.command), "%s", command != NULL ? command : "");
+	memcpy(state.message, message, sizeof(message));
+}
+
+/* A line of hx_report(). */
+__attribute__((format(printf, 2, 0))) static void report(
+	const char *command, const char *format, va_list arguments)
 {
 	char line[HX_REPORT_SIZE];
-	size_t used = format_line(line, prefix, command, format, arguments);
+	size_t used, skip;
 
+	/* Notes are told by their format: no note begins with a value. */
+	if (state.is_quiet && note_of(format, &skip) != NULL)
+		return;
+	if (state.is_json) {
+		report_json(command, format, arguments);
+		return;
+	}
+	used = format_line(line, "hapax: ", command, format, arguments);
 	/* A failure of standard error itself cannot be reported. */
 	(void)fwrite(line, 1, used, stderr);
 }
@@ -69,7 +188,7 @@ void hx_report(const char *command, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	report("hapax: ", command, format, arguments);
+	report(command, format, arguments);
 	va_end(arguments);
 }
 
@@ -86,19 +205,32 @@ size_t hx_report_format(char line[HX_REPORT_SIZE], const char *command, const ch
 
 void hx_report_hint(const char *format, ...)
 {
+	char line[HX_REPORT_SIZE];
 	va_list arguments;
 
+	if (state.is_quiet)
+		return;
 	va_start(arguments, format);
-	report("hint: ", NULL, format, arguments);
+	if (state.is_json)
+		(void)vsnprintf(state.hint, sizeof(state.hint), format, arguments);
+	else
+		(void)fwrite(line, 1, format_line(line, "hint: ", NULL, format, arguments), stderr);
 	va_end(arguments);
 }
 
 void hx_report_line(const char *format, ...)
 {
+	char line[HX_REPORT_SIZE];
 	va_list arguments;
 
 	va_start(arguments, format);
-	report("", NULL, format, arguments);
+	if (state.is_json) {
+		(void)vsnprintf(line, sizeof(line), format, arguments);
+		write_pending(-1);
+		write_json("note", NULL, line, NULL, -1);
+	} else if (!state.is_quiet) {
+		(void)fwrite(line, 1, format_line(line, "", NULL, format, arguments), stderr);
+	}
 	va_end(arguments);
 }
 
@@ -107,7 +239,7 @@ int hx_report_usage(const char *command, const char *format, ...)
 	va_list arguments;
 
 	va_start(arguments, format);
-	report("hapax: ", command, format, arguments);
+	report(command, format, arguments);
 	va_end(arguments);
 	return HX_EXIT_USAGE;
 }
@@ -117,7 +249,7 @@ int hx_report_misuse(const char *command, const char *hint, const char *format, 
 	va_list arguments;
 
 	va_start(arguments, format);
-	report("hapax: ", command, format, arguments);
+	report(command, format, arguments);
 	va_end(arguments);
 	hx_report_hint("%s", hint);
 	return HX_EXIT_USAGE;

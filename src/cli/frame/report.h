@@ -5,17 +5,30 @@
  *	hapax: check: key is empty
  *	hint: a key is 1 to 1,024 bytes
  *
+ * With -o json each is one document:
+ *
+ *	{"command":"check","error":"key is empty","hint":"a key is 1 to 1,024 bytes","exit":64}
+ *
  * Control and hidden characters are escaped (text.h), so that the name of a file or key cannot act
- * on the terminal. command is NULL before one is known.
+ * on the terminal. command is NULL before one is known. A message that begins with "note: ",
+ * "warning: " or "ready: " is not a fault.
  */
 #ifndef HX_CLI_FRAME_REPORT_H
 #define HX_CLI_FRAME_REPORT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <hapax/error.h>
 
 enum { HX_REPORT_SIZE = 2048 + 128 };
+
+/* From now on: faults as JSON; no notes, hints and progress. */
+void hx_report_configure(bool is_json, bool is_quiet);
+bool hx_report_is_quiet(void);
+
+/* The command ends with code, which the last fault names. */
+void hx_report_finish(int code);
 
 __attribute__((format(printf, 2, 3))) void hx_report(const char *command, const char *format, ...);
 __attribute__((format(printf, 1, 2))) void hx_report_hint(const char *format, ...);

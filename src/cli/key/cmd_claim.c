@@ -10,6 +10,7 @@
 #include "base/limits.h"
 #include "base/owner.h"
 #include "cli/frame/key_command.h"
+#include "cli/frame/report.h"
 #include "cli/input/duration_text.h"
 #include "cli/input/input.h"
 #include "cli/print/record_out.h"
@@ -136,9 +137,11 @@ static int print(struct hx_invocation *inv, struct hapax_store *store, struct ha
 		/* Only the token: token=$(hapax claim KEY). */
 		hx_out_printf(&inv->out, "%" PRIu64 "\n", op->token);
 	} else if (is_first) {
+		hx_key_command_name(inv, op);
 		hx_out_colored(&inv->out, HX_COLOR_GREEN, "first");
 		hx_out_text(&inv->out, "\n");
 	} else {
+		hx_key_command_name(inv, op);
 		print_text(&inv->out, op, hx_settings_now_ms(store));
 	}
 	if (is_first)
@@ -172,13 +175,15 @@ static int run_claim(struct hx_invocation *inv)
 	/* Options first: a payload may come from standard input, and is not waited for in vain. */
 	if (code == HX_EXIT_OK && !is_check)
 		code = hx_duration_text_read(inv, OPTION_LEASE, HX_LEASE_MS_MAX, &op.lease_ms);
+	if (code == HX_EXIT_OK && payload != NULL && inv->options.operand_count > 1)
+		code = hx_report_usage(inv->command->name, "--payload requires a single key");
 	if (code == HX_EXIT_OK && payload != NULL) {
 		code = hx_input_fingerprint(inv->command->name, payload, fingerprint);
 		op.fingerprint = fingerprint;
 	}
 	if (code != HX_EXIT_OK)
 		return code;
-	return is_check ? hx_key_command_run(inv, HX_OPEN_CREATE, &op, print)
+	return is_check ? hx_key_command_each(inv, HX_OPEN_CREATE, &op, print)
 			: apply_claim(inv, &op);
 }
 
@@ -264,16 +269,18 @@ static const struct command_example check_examples[] = {
 	{"printf '{\"total\":42}' | hapax check order-18 --payload -",
 	 "detect a repeated key with a different payload"},
 	{"hapax check order-17 --scope acme/billing", "use the scope of one tenant and group"},
+	{"hapax check order-31 order-32 order-33", "check several keys, one line for each"},
 	{NULL, NULL},
 };
 
 const struct command hx_cmd_check = {
 	.name = "check",
 	.summary = "mark a key as seen and report whether it is new (at most once)",
-	.usage = "KEY [--payload FILE|-] [OPTION]...",
+	.usage = "KEY... [--payload FILE|-] [OPTION]...",
 	.description =
 		"Marks KEY as seen in one step and reports whether it is new within its TTL. Of any\n"
-		"number of concurrent callers, exactly one gets 'first'.\n"
+		"number of concurrent callers, exactly one gets 'first'. Several keys are marked one\n"
+		"after the other, each with a line of its own; the exit status is the highest.\n"
 		"\n"
 		"This is at most once: the key is marked before the work, so a crash after the check\n"
 		"loses the work. In a script:\n"
@@ -284,8 +291,8 @@ const struct command hx_cmd_check = {
 		"  75) exit 75 ;;                 # in progress: retry later\n"
 		"  *)  exit 1 ;;                  # not decided: see the message\n"
 		"  esac\n",
-	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_TTL,
-	.operands = {1, 1},
+	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_TTL | COMMAND_ANSWERS,
+	.operands = {1, SIZE_MAX},
 	.options = check_options,
 	.exits = check_exits,
 	.examples = check_examples,

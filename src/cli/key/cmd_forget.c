@@ -28,8 +28,11 @@ static void print_json(struct hx_out *out, const struct hapax_op *op)
 	hx_json_write_end(&json, '}');
 }
 
-static void print_text(struct hx_out *out, const struct hapax_op *op)
+static void print_text(struct hx_invocation *inv, const struct hapax_op *op)
 {
+	struct hx_out *out = &inv->out;
+
+	hx_key_command_name(inv, op);
 	if (op->outcome == HAPAX_OUTCOME_APPLIED)
 		hx_out_printf(out, "forgotten  was %s\n", hapax_state_name(op->record->state));
 	else if (op->outcome == HAPAX_OUTCOME_BUSY)
@@ -44,7 +47,7 @@ static int print(struct hx_invocation *inv, struct hapax_store *store, struct ha
 	if (inv->settings.format == HX_FORMAT_JSON)
 		print_json(&inv->out, op);
 	else
-		print_text(&inv->out, op);
+		print_text(inv, op);
 	if (op->outcome == HAPAX_OUTCOME_APPLIED)
 		return HX_EXIT_OK;
 	if (op->outcome == HAPAX_OUTCOME_ABSENT)
@@ -52,8 +55,8 @@ static int print(struct hx_invocation *inv, struct hapax_store *store, struct ha
 	if (op->outcome != HAPAX_OUTCOME_BUSY)
 		return HX_EXIT_SOFTWARE;
 	hx_report(
-		inv->command->name, "cannot forget '%s': it is %s", inv->options.operands[0],
-		hapax_state_name(op->record->state));
+		inv->command->name, "cannot forget '%.*s': it is %s", (int)op->key.size,
+		(const char *)op->key.data, hapax_state_name(op->record->state));
 	hx_report_hint("--force deletes it and fences the holder; the work may then "
 		       "run twice");
 	return HX_EXIT_BUSY;
@@ -66,7 +69,7 @@ static int run_forget(struct hx_invocation *inv)
 
 	if (hx_options_has(&inv->options, OPTION_FORCE))
 		op.flags |= HAPAX_OP_FORCE;
-	return code == HX_EXIT_OK ? hx_key_command_run(inv, HX_OPEN_EXISTING, &op, print) : code;
+	return code == HX_EXIT_OK ? hx_key_command_each(inv, HX_OPEN_EXISTING, &op, print) : code;
 }
 
 static const struct command_exit exits[] = {
@@ -78,6 +81,7 @@ static const struct command_exit exits[] = {
 
 static const struct command_example examples[] = {
 	{"hapax forget order-17", "let the next delivery run"},
+	{"hapax forget order-31 order-32 order-33", "forget several keys, one line for each"},
 	{"hapax forget order-17 --force", "delete it even while it is claimed"},
 	{NULL, NULL},
 };
@@ -85,12 +89,13 @@ static const struct command_example examples[] = {
 const struct command hx_cmd_forget = {
 	.name = "forget",
 	.summary = "delete the record of a key",
-	.usage = "KEY [--force] [OPTION]...",
+	.usage = "KEY... [--force] [OPTION]...",
 	.description =
 		"Deletes the record of KEY: its next delivery counts as the first. A claimed or parked key\n"
-		"requires --force.\n",
-	.flags = COMMAND_STORE | COMMAND_SCOPE,
-	.operands = {1, 1},
+		"requires --force. Of several keys, each has a line of its own; the exit status is the\n"
+		"highest.\n",
+	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_ANSWERS,
+	.operands = {1, SIZE_MAX},
 	.options = options,
 	.exits = exits,
 	.examples = examples,

@@ -162,7 +162,7 @@ const struct command hx_cmd_resolve = {
 		"key. 'hapax keys --state parked' lists parked keys, 'hapax explain KEY' describes one.\n"
 		"Failed keys, and claims whose lease has lapsed, can be resolved as well, unless a command\n"
 		"of 'hapax run' with this key is still running on this host.\n",
-	.flags = COMMAND_STORE | COMMAND_SCOPE,
+	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_ANSWERS,
 	.operands = {1, 1},
 	.options = options,
 	.exits = exits,

@@ -225,7 +225,7 @@ const struct command hx_cmd_renew = {
 	.description =
 		"Restarts the lease of a claim, or claims a parked key again. A fenced holder has lost the\n"
 		"key and must stop the work: its result is not stored.\n",
-	.flags = COMMAND_STORE | COMMAND_SCOPE,
+	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_ANSWERS,
 	.operands = {1, 1},
 	.options = renew_options,
 	.exits = renew_exits,
@@ -264,7 +264,7 @@ const struct command hx_cmd_complete = {
 		"Ends a claim. Until the TTL expires, every later claim of KEY is a duplicate and gets the\n"
 		"result. It is safe to repeat; the first stored result stays. A claim whose lease has\n"
 		"lapsed can be completed until another claim takes over.\n",
-	.flags = COMMAND_STORE | COMMAND_SCOPE,
+	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_ANSWERS,
 	.operands = {1, 1},
 	.options = complete_options,
 	.exits = complete_exits,
@@ -298,7 +298,7 @@ const struct command hx_cmd_release = {
 	.description =
 		"Ends a claim without success. The number of attempts and the error are stored for the\n"
 		"TTL of the key, and the next claim runs. hapax never repeats work by itself.\n",
-	.flags = COMMAND_STORE | COMMAND_SCOPE,
+	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_ANSWERS,
 	.operands = {1, 1},
 	.options = release_options,
 	.exits = release_exits,
@@ -333,7 +333,7 @@ const struct command hx_cmd_park = {
 		"Ends a claim with an unknown outcome, for example when a request was sent and no answer\n"
 		"arrived. Every later claim gets 'parked' until 'hapax resolve' decides. 'hapax keys\n"
 		"--state parked' lists parked keys.\n",
-	.flags = COMMAND_STORE | COMMAND_SCOPE,
+	.flags = COMMAND_STORE | COMMAND_SCOPE | COMMAND_ANSWERS,
 	.operands = {1, 1},
 	.options = park_options,
 	.exits = park_exits,

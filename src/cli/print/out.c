@@ -40,7 +40,7 @@ static void note_failure(struct hx_out *out)
 void hx_out_write(struct hx_out *out, const void *data, size_t size)
 {
 	/* After a failure the rest would be text with a gap. */
-	if (out->os_errno != 0 || size == 0)
+	if (out->os_errno != 0 || size == 0 || out->is_silent)
 		return;
 	if (fwrite(data, 1, size, out->file) != size)
 		note_failure(out);
@@ -65,7 +65,7 @@ void hx_out_text(struct hx_out *out, const char *text)
 __attribute__((format(printf, 2, 0))) static void print(
 	struct hx_out *out, const char *format, va_list arguments)
 {
-	if (out->os_errno == 0 && vfprintf(out->file, format, arguments) < 0)
+	if (out->os_errno == 0 && !out->is_silent && vfprintf(out->file, format, arguments) < 0)
 		note_failure(out);
 }
 

@@ -26,6 +26,7 @@ enum hx_color {
 struct hx_out {
 	FILE *file;
 	bool is_colored; /* a terminal, and neither NO_COLOR nor TERM=dumb */
+	bool is_silent;  /* nothing is written */
 	int os_errno;    /* of the first write that failed, else 0 */
 };
 

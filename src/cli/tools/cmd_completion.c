@@ -26,6 +26,8 @@ static void each_option(struct hx_out *out, const struct command *command, optio
 	if (command->flags & COMMAND_STORE)
 		for (const struct hx_option *o = hx_common_options; o->name != NULL; o++)
 			each(out, command, o);
+	for (const struct hx_option *o = hx_every_options; o->name != NULL; o++)
+		each(out, command, o);
 	each(out, command, &help_option);
 }
 

@@ -107,6 +107,8 @@ static void list_options(struct hx_out *out, const struct command *command)
 			list_option(out, o);
 	if (command->flags & COMMAND_STORE)
 		list_common_options(out, command);
+	for (const struct hx_option *o = hx_every_options; o->name != NULL; o++)
+		list_option(out, o);
 	hx_cmd_help_item(out, "-h, --help", "show this help");
 }
 
@@ -186,6 +188,9 @@ void hx_cmd_help_overview(struct hx_out *out)
 	list_commands(out);
 	hx_out_text(out, "\nOptions for commands that use a store:\n");
 	for (const struct hx_option *o = hx_common_options; o->name != NULL; o++)
+		list_option(out, o);
+	hx_out_text(out, "\nOptions for all commands:\n");
+	for (const struct hx_option *o = hx_every_options; o->name != NULL; o++)
 		list_option(out, o);
 	hx_out_text(
 		out,

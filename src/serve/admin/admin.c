@@ -22,7 +22,7 @@
 #include "serve/admin/auth.h"
 #include "serve/daemon/daemon.h"
 #include "serve/daemon/probe.h"
-#include "serve/revision.h"
+#include "base/revision.h"
 #include "wire/http1/http_path.h"
 #include "wire/promtext.h"
 
