@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hmac.c - HMAC-SHA-256.
+ * hmac.c - HMAC with SHA-256 and SHA-1.
  *
- * With the functions of libcrypto that sha256.c uses for bytes at hand, for the same reason: they
+ * SHA-256 with the functions of libcrypto that sha256.c uses for bytes at hand, for the same reason: they
  * keep their state on the stack and cannot fail, so that no caller has to decide what an
  * unsigned line or an unchecked signature would mean.
  */
@@ -11,7 +11,10 @@
 #include "base/hmac.h"
 
 #include <assert.h>
+#include <limits.h>
 #include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 #include <openssl/sha.h>
 #include <string.h>
 
@@ -58,4 +61,12 @@ void hx_hmac_sha256(
 	ok &= SHA256_Final(out, &context);
 	assert(ok == 1);
 	OPENSSL_cleanse(block, sizeof(block));
+}
+
+bool hx_hmac_sha1(struct hapax_bytes key, struct hapax_bytes data, unsigned char out[HX_SHA1_SIZE])
+{
+	if (key.size > INT_MAX)
+		return false;
+	return HMAC(EVP_sha1(), key.size == 0 ? "" : key.data, (int)key.size, data.data, data.size,
+		    out, NULL) != NULL;
 }

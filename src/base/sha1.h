@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sha1.h - SHA-1, only because clients of Redis name scripts by it. Nothing is secured
- * with it.
+ * with it; see hmac.h for the one exception.
  *
  * Threads: any.
  */

@@ -196,7 +196,10 @@ static void load(
 	struct hx_faults *faults)
 {
 	struct hx_complete complete = {
-		.arena = &owned->arena, .faults = faults, .variable = source->variable};
+		.arena = &owned->arena,
+		.faults = faults,
+		.variable = source->variable,
+		.io = files->io};
 
 	struct hx_bind bind = {
 		.arena = &owned->arena,

@@ -41,6 +41,7 @@
 #include "config/config_fault.h"
 #include "net/address.h"
 #include "net/tls/tls.h"
+#include "wire/webhook_signature.h"
 
 struct hx_io;
 
@@ -309,6 +310,10 @@ struct hx_config_proxy_route {
 	bool required;           /* requests without a key are refused */
 	const char *const *pass; /* PATH=VALUE: such requests pass */
 	size_t pass_count;
+	enum hx_webhook_scheme signature;
+	const char *secret_file; /* "": signatures are not checked */
+	int64_t tolerance_ms;
+	const char *public_url; /* of the path "/", as senders know it */
 	const char *credential; /* "auto", "none" or "header:NAME" */
 	const char *const *credential_cookies;
 	size_t credential_cookie_count;
@@ -327,6 +332,8 @@ struct hx_config_proxy_route {
 	/* Made from key, include and exclude; thread-safe. NULL: the key is in the header. */
 	const struct hapax_key_strategy *strategy;
 	const struct hx_config_pass *passes; /* made from pass; pass_count of them */
+	const struct hapax_bytes *secrets;   /* from secret_file */
+	size_t secret_count;
 	const struct hx_config_scope *scope;
 	struct hx_place place; /* where it is written; line 0: made from `upstream` */
 };

@@ -185,6 +185,21 @@ const char *hx_config_pass_strategy(const char *text, char strategy[HX_CONFIG_PA
 	return size < 0 || size >= HX_CONFIG_PASS_SIZE ? NULL : equals + 1;
 }
 
+bool hx_config_check_origin(const char *text, char why[HX_SETTING_WHY_SIZE])
+{
+	size_t size = strlen(text);
+
+	if (text[0] == '\0')
+		return true;
+	if ((strncmp(text, "https://", 8) != 0 && strncmp(text, "http://", 7) != 0) ||
+	    text[size - 1] == '/' || strpbrk(text, " ?#") != NULL)
+		return fail(
+			why,
+			"must have the form https://HOST or https://HOST/PREFIX, without a "
+			"slash at its end");
+	return true;
+}
+
 bool hx_config_check_url(const char *text, char why[HX_SETTING_WHY_SIZE])
 {
 	struct hx_http_url url;

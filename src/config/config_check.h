@@ -33,6 +33,7 @@ hx_setting_check_fn hx_config_check_replay_field;  /* the same, of one that may 
 hx_setting_check_fn hx_config_check_credential;    /* auto, none, header:NAME */
 hx_setting_check_fn hx_config_check_statuses;      /* 404, 5xx */
 hx_setting_check_fn hx_config_check_pass;          /* PATH=VALUE */
+hx_setting_check_fn hx_config_check_origin;        /* https://HOST, possibly with a prefix */
 
 /* Read a date as hx_config_check_date allows it; one without a time begins at 00:00 UTC. */
 bool hx_config_read_date(const char *text, int64_t *ret_ms);

@@ -35,16 +35,19 @@ const char *const hx_preset_names[] = {
 static const char *const settings[] = {
 	NULL,
 	/* github: it retries only if a person asks for it, within 3 days and with the same GUID. */
-	OF_ALL "key: header:X-GitHub-Delivery\n"
+	OF_ALL "signature: github\n"
+	       "key: header:X-GitHub-Delivery\n"
 	       "wait: 1s\nmax_run: 8s\nttl: 7d\n",
 	/* paypal: 3 days. */
 	OF_ALL "key: field:data.id\n"
 	       "wait: 1s\nmax_run: 8s\nttl: 7d\n",
 	/* shopify: 4 hours. An action of a shop is one event in several topics. */
-	OF_ALL "key: composite:header.X-Shopify-Topic,header.X-Shopify-Event-Id\n"
+	OF_ALL "signature: shopify\n"
+	       "key: composite:header.X-Shopify-Topic,header.X-Shopify-Event-Id\n"
 	       "wait: 500ms\nmax_run: 4s\nttl: 2d\n",
 	/* slack: three times, the last after 5 minutes. The handshake has no event. */
-	OF_ALL "key: field:data.event_id\n"
+	OF_ALL "signature: slack\n"
+	       "key: field:data.event_id\n"
 	       "pass: ['data.type=url_verification']\n"
 	       "wait: 500ms\nmax_run: 2s\nttl: 1d\n",
 	/* sns: an hour, and only after 5xx: 409 would lose the message. */
@@ -53,13 +56,16 @@ static const char *const settings[] = {
 	       "busy_status: 503\n"
 	       "wait: 2s\nmax_run: 12s\nttl: 1d\n",
 	/* standard-webhooks: days, as the sender likes. */
-	OF_ALL "key: header:webhook-id\n"
+	OF_ALL "signature: standard-webhooks\n"
+	       "key: header:webhook-id\n"
 	       "wait: 2s\nmax_run: 12s\nttl: 7d\n",
 	/* stripe: 3 days. */
-	OF_ALL "key: field:data.id\n"
+	OF_ALL "signature: stripe\n"
+	       "key: field:data.id\n"
 	       "wait: 1s\nmax_run: 8s\nttl: 7d\n",
 	/* twilio: at once, if its URL asks for retries. */
-	OF_ALL "key: header:I-Twilio-Idempotency-Token\n"
+	OF_ALL "signature: twilio\n"
+	       "key: header:I-Twilio-Idempotency-Token\n"
 	       "wait: 2s\nmax_run: 12s\nttl: 1d\n",
 };
 _Static_assert(HX_COUNT(settings) == HX_COUNT(hx_preset_names) - 1, "every name has its settings");

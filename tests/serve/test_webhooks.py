@@ -4,12 +4,18 @@ Each sender delivers twice, at the same time, and after a failure. A delivery he
 sender may differ from the first try in whatever its documentation does not promise.
 """
 
+import base64
 import contextlib
+import hashlib
+import hmac
 import json
+import signal
 import threading
+import time
+import urllib.parse
 
 from api import api, ask, expect_ran, expect_replayed, proxy
-from daemon import metrics
+from daemon import get, log_line, metrics
 from harness import expect, until
 
 JSON = ("Content-Type", "application/json")
@@ -258,3 +264,191 @@ def test_settings_of_the_route_replace_those_of_its_preset(cli):
         expect(send(daemon, "/", ([JSON], b"{}")).status, 400)
         expect(metrics(daemon)['hapax_unprotected_runs_total{tenant="default",group="default",reason="no_key"}'], 1)
         until(lambda: len(service.requests) == 2, "two ran")
+
+
+# ------------------------------------------------------------------ signatures
+
+SECRETS = {name: f"secret of {name}" for name in ("github", "shopify", "slack", "stripe", "twilio")}
+SECRETS["standard-webhooks"] = "whsec_" + base64.b64encode(b"secret of standard").decode()
+PUBLIC_URL = "https://hooks.example.com"
+
+
+def sign(name, delivery, secret=None, when=None, path=None):
+    """The delivery with the signature of its sender, as its documentation says how to make one."""
+    headers, body = delivery
+    key = (secret or SECRETS[name]).encode()
+    when = str(int(when or time.time()))
+
+    def digest(*parts, function=hashlib.sha256):
+        return hmac.new(key, b"".join(parts), function)
+
+    if name == "github":
+        signature = [("X-Hub-Signature-256", "sha256=" + digest(body).hexdigest())]
+    elif name == "shopify":
+        signature = [("X-Shopify-Hmac-Sha256", base64.b64encode(digest(body).digest()).decode())]
+    elif name == "slack":
+        signature = [
+            ("X-Slack-Request-Timestamp", when),
+            ("X-Slack-Signature", "v0=" + digest(f"v0:{when}:".encode(), body).hexdigest()),
+        ]
+    elif name == "standard-webhooks":
+        headers = [(field, value) for field, value in headers if field != "webhook-timestamp"]
+        key = base64.b64decode(key.removeprefix(b"whsec_"))
+        made = digest(f"{dict(headers)['webhook-id']}.{when}.".encode(), body).digest()
+        signature = [("webhook-timestamp", when), ("webhook-signature", "v1," + base64.b64encode(made).decode())]
+    elif name == "stripe":
+        signature = [("Stripe-Signature", f"t={when},v1={digest(f'{when}.'.encode(), body).hexdigest()},v0={'0' * 64}")]
+    else:
+        fields = "".join(a + b for a, b in sorted(urllib.parse.parse_qsl(body.decode(), keep_blank_values=True)))
+        made = digest((PUBLIC_URL + (path or f"/{name}") + fields).encode(), function=hashlib.sha1).digest()
+        signature = [("X-Twilio-Signature", base64.b64encode(made).decode())]
+    return [*headers, *signature], body
+
+
+@contextlib.contextmanager
+def signed(cli, names=SECRETS, more=""):
+    """Routes with a secret."""
+    rows = []
+    for name in names:
+        path = cli.folder / f"{name}.secret"
+        path.write_text(SECRETS[name] + "\n", encoding="utf-8")
+        rows.append(f"{{path: /{name}, preset: {name}, secret_file: '{path}', public_url: '{PUBLIC_URL}'{more}}}")
+    with webhooks(cli, *rows) as (service, daemon):
+        yield service, daemon
+
+
+def refused(daemon):
+    return metrics(daemon)['hapax_invalid_events_total{door="proxy",reason="signature"}']
+
+
+def test_signed_deliveries(cli):
+    with signed(cli) as (service, daemon):
+        for name in SECRETS:
+            delivery = SENDERS[name]
+            expect(send(daemon, f"/{name}", sign(name, delivery(1))).decision, "acquired", name)
+            expect(send(daemon, f"/{name}", sign(name, delivery(1, retry=1), when=time.time() - 100)).decision, "replay", name)
+        expect(len(service.requests), len(SECRETS))
+        # A handshake is signed, too.
+        handshake = ([JSON], b'{"type":"url_verification","challenge":"c"}')
+        send(daemon, "/slack", handshake).is_problem(401, "missing")
+        expect(send(daemon, "/slack", sign("slack", handshake)).decision, None)
+        expect(len(service.requests), len(SECRETS) + 1)
+
+
+def test_a_signature_is_checked_before_the_claim(cli):
+    """A forged delivery gets 401; it neither reaches the handler nor makes a key; the log and a metric say so."""
+    with signed(cli) as (service, daemon):
+        count = 0
+        for name in SECRETS:
+            delivery = SENDERS[name](1)
+            other = (delivery[0], delivery[1].replace(b"a", b"b", 1))
+            forged = [
+                delivery,
+                sign(name, delivery, secret="d3Jvbmc="),
+                (sign(name, delivery)[0], other[1]),
+                (sign(name, delivery)[0] + sign(name, delivery)[0][-1:], delivery[1]),
+            ]
+            if name in ("slack", "standard-webhooks", "stripe"):
+                forged += [sign(name, delivery, when=time.time() + skew) for skew in (-600, 600)]
+            for one in forged:
+                reply = send(daemon, f"/{name}", one).is_problem(401, "signature")
+                expect((reply.json["type"], reply.decision), ("urn:hapax:problem:signature", None))
+            # Whatever the method.
+            send(daemon, f"/{name}", delivery, method="PUT").is_problem(401)
+            count += len(forged) + 1
+        expect((service.requests, refused(daemon)), ([], count))
+        expect(get(daemon.admin, "/api/v1/keys").json["keys"], [])
+        lines = [line for line in map(log_line, daemon.lines) if line.get("msg") == "webhook signature rejected"]
+        expect((lines[0]["level"], lines[0]["route"]), ("warn", "proxy-1"))
+        assert len(lines) <= 30, "the rate of lines is limited"
+        for name in SECRETS:
+            expect(send(daemon, f"/{name}", sign(name, SENDERS[name](1))).decision, "acquired", name)
+
+
+def test_a_forged_delivery_after_the_real_one(cli):
+    """A client that guesses an id does not get the stored answer."""
+    with signed(cli, ["stripe"]) as (service, daemon):
+        expect(send(daemon, "/stripe", sign("stripe", stripe(1))).decision, "acquired")
+        send(daemon, "/stripe", stripe(1)).is_problem(401, "Stripe-Signature")
+        expect(len(service.requests), 1)
+
+
+def test_the_id_is_signed_where_the_sender_signs_it(cli):
+    """Stripe, Slack, Standard Webhooks: a signed delivery cannot be sent under another id.
+
+    GitHub, Shopify and Twilio sign no id: there, who has a signed delivery can send it again as a new one. With the
+    content as its key it is a duplicate all the same.
+    """
+    with signed(cli) as (_, daemon):
+        headers, body = sign("standard-webhooks", standard(1))
+        replayed = [(name, "msg_other") if name == "webhook-id" else (name, value) for name, value in headers]
+        send(daemon, "/standard-webhooks", (replayed, body)).is_problem(401)
+        headers, body = sign("github", github(1))
+        replayed = [(name, "other") if name == "X-GitHub-Delivery" else (name, value) for name, value in headers]
+        for decision in ("acquired", "replay"):
+            expect(send(daemon, "/github", (headers, body)).decision, decision)
+        expect(send(daemon, "/github", (replayed, body)).decision, "acquired")
+    with signed(cli, ["github"], more=", key: content") as (_, daemon):
+        expect(send(daemon, "/github", (headers, body)).decision, "acquired")
+        expect(send(daemon, "/github", (replayed, body)).decision, "replay")
+
+
+def test_a_large_signed_delivery(cli):
+    """A reader checks it, before it makes its key."""
+    with signed(cli, ["stripe", "twilio"]) as (service, daemon):
+        large = (stripe(1)[0], json.dumps({"id": "evt_large", "padding": "x" * 700_000}).encode())
+        send(daemon, "/stripe", (large[0], large[1])).is_problem(401)
+        expect(send(daemon, "/stripe", sign("stripe", large)).decision, "acquired")
+        expect(send(daemon, "/stripe", sign("stripe", large)).decision, "replay")
+        form = (twilio(1)[0], b"&".join(b"f%d=%s" % (number, b"x" * 1000) for number in range(400)))
+        expect(send(daemon, "/twilio", sign("twilio", form)).decision, "acquired")
+        expect(len(service.requests), 2)
+
+
+def test_a_secret_is_replaced(cli):
+    """Both count while the file has both; after the next reload only the new one does."""
+    with signed(cli, ["github"]) as (_, daemon):
+        path = cli.folder / "github.secret"
+
+        def accepted(secret, number):
+            return send(daemon, "/github", sign("github", github(number), secret=secret)).status == 200
+
+        expect((accepted(SECRETS["github"], 1), accepted("new", 2)), (True, False))
+        path.write_text(f"{SECRETS['github']}\nnew\n", encoding="utf-8")
+        daemon.process.send_signal(signal.SIGHUP)
+        until(lambda: accepted("new", 3), "the new secret counts")
+        expect(accepted(SECRETS["github"], 4), True)
+        path.write_text("new\r\n\n", encoding="utf-8")
+        daemon.process.send_signal(signal.SIGHUP)
+        until(lambda: not accepted(SECRETS["github"], 5), "the old one does not")
+        expect(accepted("new", 6), True)
+        # A file without a secret must not open the route.
+        path.write_text("\n", encoding="utf-8")
+        daemon.process.send_signal(signal.SIGHUP)
+        daemon.wait_for(lambda line: "has no secret" in line)
+        expect((accepted("other", 7), accepted("new", 8)), (False, True))
+
+
+def test_a_route_whose_secrets_cannot_be_used(cli):
+    """The daemon does not start: it would let everything pass."""
+    good = cli.folder / "good"
+    good.write_text("x\n", encoding="utf-8")
+    empty = cli.folder / "empty"
+    empty.write_text("\n", encoding="utf-8")
+    many = cli.folder / "many"
+    many.write_text("x\n" * 9, encoding="utf-8")
+    for settings, message in (
+        (f"preset: github, secret_file: '{cli.folder}/none'", "none"),
+        (f"preset: github, secret_file: '{empty}'", "has no secret"),
+        (f"preset: github, secret_file: '{many}'", "too many"),
+        (f"preset: standard-webhooks, secret_file: '{good}'", "not Base64"),
+        (f"preset: twilio, secret_file: '{good}'", "needs public_url"),
+        (f"preset: twilio, secret_file: '{good}', public_url: 'https://h/'", "without a slash"),
+        (f"preset: sns, secret_file: '{good}'", "needs signature"),
+        (f"signature: github, secret_file: '{good}'", "needs key"),
+        ("preset: stripe, tolerance: 0s", "not between"),
+    ):
+        path = cli.folder / "hapax.yaml"
+        path.write_text(f"proxy: {{routes: [{{upstream: 'http://h', {settings}}}]}}\n", encoding="utf-8")
+        result = cli.run("config", "check", str(path), code=None)
+        assert result.code != 0 and message in result.err, (settings, result.err)

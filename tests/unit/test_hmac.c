@@ -55,10 +55,38 @@ static void published_vectors_in_any_parts(void **state)
 	}
 }
 
+/* RFC 2202, cases 1, 2 and 6. */
+static void published_vectors_of_sha1(void **state)
+{
+	static const char *const digests[] = {
+		"b617318655057264e28bc0b6fb378c8ef146be00",
+		"effcdf6ae5eb2fa2d27416d5f184df9c259a7c79",
+		"aa4ae5e15272d00e95705637ce8a3b55ed402112",
+	};
+	unsigned char digest[HX_SHA1_SIZE];
+	char text[2 * HX_SHA1_SIZE + 1] = "";
+	unsigned char key[256];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(digests) / sizeof(digests[0]); i++) {
+		/* The longest key of that document is shorter. */
+		size_t size = i == 2 ? 80 : vectors[i].size;
+
+		memset(key, vectors[i].fill, sizeof(key));
+		if (vectors[i].key != NULL)
+			memcpy(key, vectors[i].key, size);
+		assert_true(hx_hmac_sha1(
+			hx_bytes(key, size), hapax_bytes_from_text(vectors[i].message), digest));
+		hx_hex_encode(digest, HX_SHA1_SIZE, text);
+		assert_string_equal(text, digests[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(published_vectors_in_any_parts),
+		cmocka_unit_test(published_vectors_of_sha1),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

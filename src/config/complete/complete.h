@@ -15,6 +15,7 @@ struct hx_complete {
 	struct hx_config_arena *arena;
 	struct hx_faults *faults;
 	hx_config_variable_fn *variable; /* or NULL */
+	const struct hx_io *io;
 	/* Out, in arena: the strategies of all routes, to be freed. */
 	struct hapax_key_strategy **strategies;
 	size_t strategy_count;
@@ -82,6 +83,9 @@ void hx_complete_consumers(struct hx_complete *complete, struct hx_config *confi
 
 /* How many strategies the routes of the proxy have at most. */
 size_t hx_complete_proxy_strategies(const struct hx_config *config);
+
+/* Read the secrets of a route, and check that they can be used. */
+void hx_complete_signature(struct hx_complete *complete, struct hx_config_proxy_route *route);
 
 /* Complete the routes of the proxy; scopes and the gateway's routes are complete. */
 void hx_complete_proxy(struct hx_complete *complete, struct hx_config *config);

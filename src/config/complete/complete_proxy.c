@@ -197,6 +197,8 @@ static const struct hx_config_proxy_route everything = {
 	.upstream = "",
 	.header = "Idempotency-Key",
 	.key = "",
+	.secret_file = "",
+	.public_url = "",
 	.credential = "auto",
 	.tenant = "",
 	.group = "",
@@ -235,6 +237,7 @@ void hx_complete_proxy(struct hx_complete *complete, struct hx_config *config)
 			hx_config_scope_part(route->group));
 		complete_key(complete, route);
 		complete_pass(complete, route);
+		hx_complete_signature(complete, route);
 		check_park(complete, route);
 	}
 	config->proxy.routes = routes;

@@ -29,8 +29,8 @@ static const char *const check_errors[HX_CHECK_ERROR_COUNT] = {
 static const char *const unprotected[HX_UNPROTECTED_COUNT] = {"no_key", "disabled"};
 
 static const char *const invalid[HX_INVALID_COUNT] = {
-	"other", "malformed",  "media_type", "too_large", "no_key",
-	"key",   "credential", "no_route",   "path",      "method"};
+	"other",      "malformed", "media_type", "too_large", "no_key", "key",
+	"credential", "signature", "no_route",   "path",      "method"};
 /* In the order of enum hx_divergence, which begins with none. */
 static const char *const divergences[] = {"new", "old", "different"};
 

@@ -91,6 +91,7 @@ enum hx_invalid {
 	HX_INVALID_NO_KEY,     /* a part of its key is missing */
 	HX_INVALID_KEY,        /* its Idempotency-Key is not well formed */
 	HX_INVALID_CREDENTIAL, /* its client is missing or ambiguous */
+	HX_INVALID_SIGNATURE,  /* of a webhook: missing or wrong */
 	HX_INVALID_NO_ROUTE,
 	HX_INVALID_PATH, /* two services would read it in two ways */
 	HX_INVALID_METHOD,

@@ -175,6 +175,7 @@ static enum hx_invalid invalid_of(unsigned status, const char *type)
 		{PROBLEM("key-invalid"), HX_INVALID_KEY},
 		{PROBLEM("credential"), HX_INVALID_CREDENTIAL},
 		{PROBLEM("credential-missing"), HX_INVALID_CREDENTIAL},
+		{PROBLEM("signature"), HX_INVALID_SIGNATURE},
 		{PROBLEM("no-route"), HX_INVALID_NO_ROUTE},
 		{PROBLEM("path"), HX_INVALID_PATH},
 		{PROBLEM("method"), HX_INVALID_METHOD},

@@ -3,6 +3,7 @@
  * proxy.c - any HTTP API, once for each Idempotency-Key, or for each key by a route's strategy.
  *
  *	no route                                  404
+ *	not signed, on a route with secrets       401
  *	a path with .. or of two routes, post     400: upstreams read it differently
  *	a method that runs once, with a key       claimed, and run once
  *	  with two, or one that cannot be read    400
@@ -18,6 +19,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "observe/logger/logger.h"
 #include "observe/metrics/metrics.h"
 #include "serve/daemon/daemon.h"
 #include "serve/http/delivery.h"
@@ -240,6 +242,23 @@ static void take_made(struct hx_delivery *delivery)
 		refuse_key(delivery, end, &err);
 }
 
+/* Before any claim: a stranger must not make a key that the sender will use. */
+static void refuse_unsigned(struct hx_delivery *delivery, const struct hapax_error *err)
+{
+	const struct hx_logger_field fields[] = {
+		HX_LOGGER_TEXT("route", delivery->claim.route_name),
+		HX_LOGGER_TEXT("client", delivery->exchange->client),
+		HX_LOGGER_TEXT("reason", err->message),
+	};
+
+	hx_logger(
+		delivery->loop->serve->log, HX_LOGGER_WARN, "webhook signature rejected", fields,
+		HX_COUNT(fields));
+	hx_delivery_refuse(
+		delivery, 401, PROBLEM("signature"), "The signature of the request is invalid",
+		err->message);
+}
+
 /* The whole request was read, in took_ns. */
 static void take_whole(struct hx_delivery *delivery, const struct hapax_error *err, int64_t took_ns)
 {
@@ -250,6 +269,7 @@ static void take_whole(struct hx_delivery *delivery, const struct hapax_error *e
 		delivery->claim.passes = true;
 		ask(delivery);
 		return;
+	case HX_PROXY_BODY_UNSIGNED: refuse_unsigned(delivery, err); return;
 	case HX_PROXY_BODY_FAILED: refuse_whole(delivery, err); return;
 	}
 }
@@ -259,8 +279,8 @@ static void read_body(
 	struct hapax_error *err)
 {
 	delivery->claim.found = hx_proxy_body_read(
-		delivery->claim.proxy, &delivery->exchange->head, body, scratch,
-		&delivery->claim.key, err);
+		delivery->claim.proxy, &delivery->exchange->head, body, !delivery->claim.passes,
+		scratch, &delivery->claim.key, err);
 }
 
 /* Threads: the reader's. */
@@ -285,7 +305,7 @@ static void on_large(struct hx_large *large)
 	take_whole(large->delivery, &large->err, large->key_ns);
 }
 
-/* The strategy of the route makes the key, from the body if it uses it. */
+/* Checks the signature and makes the key, as the route says; with the body if it uses it. */
 static void read_whole(struct hx_delivery *delivery)
 {
 	struct hx_loop *loop = delivery->loop;
@@ -367,5 +387,8 @@ void hx_proxy_take_up(struct hx_delivery *delivery)
 		return;
 	}
 	delivery->claim.passes = true;
-	ask(delivery);
+	if (route->secret_count > 0)
+		read_whole(delivery);
+	else
+		ask(delivery);
 }
