@@ -27,7 +27,7 @@ enum {
 	KEPT_MAX = 16 * 1024,
 
 	/* The largest buffers that the loop keeps between two turns. */
-	EVENT_KEPT_MAX = 1024 * 1024,
+	EVENT_KEPT_MAX = 128 * 1024,
 
 	/* Claims and completions in one submit; a turn has no more events than that. */
 	AT_ONCE_MAX = 64,
