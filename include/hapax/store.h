@@ -339,12 +339,12 @@ HAPAX_API enum hapax_status hapax_store_check(
 
 /*
  * Forget every key of a scope, whatever its state; holders are FENCED. Keys that are added meanwhile
- * may stay. told, which may be NULL, is called after each thousand. After a failure *ret_forgotten
- * counts those that are gone. Blocks.
+ * may stay. told, which may be NULL, is called after each thousand; if it does not return 0, the call
+ * ends there. After a failure *ret_forgotten counts those that are gone. Blocks.
  */
 HAPAX_API enum hapax_status hapax_store_forget_scope(
 	struct hapax_store *store, struct hapax_bytes tenant, struct hapax_bytes group,
-	void (*told)(void *context, uint64_t forgotten), void *context, uint64_t *ret_forgotten,
+	int (*told)(void *context, uint64_t forgotten), void *context, uint64_t *ret_forgotten,
 	struct hapax_error *err);
 
 /* Create an attempt_id for a new claim. Threads: any. */

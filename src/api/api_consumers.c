@@ -13,8 +13,6 @@
 #include "base/bytes.h"
 #include "config/config.h"
 
-enum { DETAIL_SIZE = 2048 };
-
 /* ------------------------------------------------------------------ GET */
 
 static void write_optional(struct hx_json_write *json, const char *name, const char *text)
@@ -115,27 +113,13 @@ static bool is_stored(const struct change *change)
 		 (op->outcome == HAPAX_OUTCOME_ABSENT && !change->pause.is_paused));
 }
 
-static void audit(struct hx_api_request *request)
+static void write_audit(struct hx_json_write *json, const struct hx_api_request *request)
 {
 	const struct change *change = request->extra;
-	struct hapax_buf detail;
-	struct hx_json_write json;
 
-	hx_buf_init(&detail, DETAIL_SIZE);
-	hx_json_write_init(&json, &detail);
-	hx_json_write_begin(&json, NULL, '{');
-	hx_json_write_text(&json, "consumer", change->name);
+	hx_json_write_text(json, "consumer", change->name);
 	if (change->pause.reason[0] != '\0')
-		hx_json_write_any(&json, "reason", hapax_bytes_from_text(change->pause.reason));
-	hx_json_write_end(&json, '}');
-	hx_api_audit_request(
-		request,
-		&(struct hx_audit_entry){
-			.action = change->pause.is_paused ? "consumer.pause" : "consumer.resume",
-			.outcome = is_stored(change) ? "applied" : hx_api_outcome_name(&change->op),
-			.detail = json.status == HAPAX_OK ? hapax_buf_bytes(&detail)
-							  : hx_bytes(NULL, 0)});
-	hx_buf_done(&detail);
+		hx_json_write_any(json, "reason", hapax_bytes_from_text(change->pause.reason));
 }
 
 static void on_changed(struct hx_api_request *request)
@@ -144,7 +128,9 @@ static void on_changed(struct hx_api_request *request)
 	const struct change *change = request->extra;
 	struct hx_json_write json;
 
-	audit(request);
+	hx_api_audit_detail(
+		request, change->pause.is_paused ? "consumer.pause" : "consumer.resume",
+		is_stored(change) ? "applied" : hx_api_outcome_name(&change->op), write_audit);
 	if (change->op.status != HAPAX_OK) {
 		hx_api_fail(request, change->op.status, NULL);
 		return;

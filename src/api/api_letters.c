@@ -19,7 +19,6 @@ enum {
 	/* Of one payload in a list. */
 	DATA_SIZE_MAX = 64 * 1024,
 	TEXT_SIZE_MAX = 64 * 1024,
-	DETAIL_SIZE = 4096,
 };
 
 /* In the order of the table's parameters. */
@@ -84,6 +83,7 @@ static struct task *task_new(struct hx_api_request *request)
 		.strategy = consumer->keying.key[0] == '\0' ? NULL : consumer->keying.key,
 		.key_options = &consumer->key_options,
 		.store = options->store,
+		.worker = &request->api->broker_worker.base,
 	};
 	return task;
 }
@@ -247,6 +247,7 @@ static void retry(struct hx_api_job *job)
 static void write_sum(struct hx_json_write *json, const struct task *task)
 {
 	hx_json_write_unsigned(json, "retried", task->sum.retried);
+	hx_json_write_unsigned(json, "moved", task->sum.moved);
 	hx_json_write_unsigned(json, "listed_again", task->sum.listed_again);
 	hx_json_write_unsigned(json, "failed", task->sum.failed);
 	if (task->sum.failed > 0)
@@ -255,27 +256,10 @@ static void write_sum(struct hx_json_write *json, const struct task *task)
 	write_left(json, task);
 }
 
-static void audit(struct hx_api_request *request)
+static void write_audit(struct hx_json_write *json, const struct hx_api_request *request)
 {
-	const struct task *task = request->extra;
-	struct hapax_buf detail;
-	struct hx_json_write json;
-
-	hx_buf_init(&detail, DETAIL_SIZE);
-	hx_json_write_init(&json, &detail);
-	hx_json_write_begin(&json, NULL, '{');
-	hx_json_write_any(&json, "consumer", request->names[0]);
-	write_sum(&json, task);
-	hx_json_write_end(&json, '}');
-	hx_api_audit_request(
-		request,
-		&(struct hx_audit_entry){
-			.action = "consumer.retry",
-			.outcome = task->status == HAPAX_OK ? "applied"
-							    : hapax_status_name(task->status),
-			.detail = json.status == HAPAX_OK ? hapax_buf_bytes(&detail)
-							  : hx_bytes(NULL, 0)});
-	hx_buf_done(&detail);
+	hx_json_write_any(json, "consumer", request->names[0]);
+	write_sum(json, request->extra);
 }
 
 static void on_retried(struct hx_api_request *request)
@@ -283,7 +267,10 @@ static void on_retried(struct hx_api_request *request)
 	const struct task *task = request->extra;
 	struct hx_json_write json;
 
-	audit(request);
+	hx_api_audit_detail(
+		request, "consumer.retry",
+		task->status == HAPAX_OK ? "applied" : hapax_status_name(task->status),
+		write_audit);
 	if (task->status != HAPAX_OK) {
 		hx_api_fail(request, task->status, request->err.message);
 		return;

@@ -18,7 +18,7 @@
 #include "base/utf8.h"
 #include "config/config.h"
 
-enum { LIMIT_DEFAULT = 100, LISTS_MAX = 8 * 1024 * 1024, DETAIL_SIZE = 4 * HAPAX_OUTBOX_ID_SIZE };
+enum { LIMIT_DEFAULT = 100, LISTS_MAX = 8 * 1024 * 1024 };
 
 /* In the order of the table's parameters. */
 enum { VALUE_LIMIT };
@@ -260,25 +260,11 @@ static const char *outcome_of(const struct task *task)
 	return task->is_there ? "refused" : "absent";
 }
 
-static void audit(struct hx_api_request *request)
+static void write_audit(struct hx_json_write *json, const struct hx_api_request *request)
 {
 	const struct task *task = request->extra;
-	struct hapax_buf detail;
-	struct hx_json_write json;
 
-	hx_buf_init(&detail, DETAIL_SIZE);
-	hx_json_write_init(&json, &detail);
-	hx_json_write_begin(&json, NULL, '{');
-	hx_json_write_text(&json, "id", task->id);
-	hx_json_write_end(&json, '}');
-	hx_api_audit_request(
-		request,
-		&(struct hx_audit_entry){
-			.action = task->is_retry ? "outbox.retry" : "outbox.park",
-			.outcome = outcome_of(task),
-			.detail = json.status == HAPAX_OK ? hapax_buf_bytes(&detail)
-							  : hx_bytes(NULL, 0)});
-	hx_buf_done(&detail);
+	hx_json_write_text(json, "id", task->id);
 }
 
 static void on_changed(struct hx_api_request *request)
@@ -286,7 +272,9 @@ static void on_changed(struct hx_api_request *request)
 	const struct task *task = request->extra;
 	struct hx_json_write json;
 
-	audit(request);
+	hx_api_audit_detail(
+		request, task->is_retry ? "outbox.retry" : "outbox.park", outcome_of(task),
+		write_audit);
 	if (task->status != HAPAX_OK) {
 		hx_api_fail(request, task->status, request->err.message);
 		return;

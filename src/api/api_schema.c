@@ -150,11 +150,12 @@ const char hx_api_schemas[] = "{"
 	       LIST("letters", "DeadLetter") ",\"more\":{\"type\":\"boolean\",\"description\":"
 	       "\"the list ended at the limit or at 8 MiB; there may be more\"}," COUNT("seen") ","
 	       "\"left\":{\"type\":[\"integer\",\"null\"],\"minimum\":0}") ","
-	OBJECT("Retried", "\"retried\",\"listed_again\",\"failed\",\"seen\",\"left\"",
-	       COUNT("retried") "," COUNT("listed_again") "," COUNT("failed") "," ANY("why") ","
+	OBJECT("Retried", "\"retried\",\"moved\",\"listed_again\",\"failed\",\"seen\",\"left\"",
+	       COUNT("retried") "," COUNT("moved") "," COUNT("listed_again") "," COUNT("failed") "," ANY("why") ","
 	       COUNT("seen") ","
 	       "\"left\":{\"type\":[\"integer\",\"null\"],\"minimum\":0}") ","
-	OBJECT("Rebuilt", "\"name\",\"forgotten\"", TEXT("name") "," COUNT("forgotten")) ","
+	OBJECT("Rebuilt", "\"name\",\"forgotten\",\"done\"",
+	       TEXT("name") "," COUNT("forgotten") ",\"done\":{\"type\":\"boolean\"}") ","
 	"\"Config\":{\"type\":\"object\"},"
 	"\"Stream\":{\"type\":\"string\",\"description\":\"events named decision, whose data is a "
 	"Decision, and events named missed, whose data has a count\"}"

@@ -176,7 +176,8 @@ const struct hx_api_route hx_api_routes[] = {
 	 .section = &hx_retry_json_section, .use = 1, .reply = "Retried",
 	 .statuses = "404 413 415 503"},
 	{"POST", "/api/v1/consumers/{name}/rebuild", HX_API_ROLE_ADMIN, "rebuildConsumer",
-	 "Let a consumer that is not enabled start over: set its offsets back, forget its scope",
+	 "Let a consumer that is not enabled start over: set its offsets back, forget its scope; "
+	 "repeat until done",
 	 hx_api_post_rebuild, .is_whole = true, .body = HX_API_BODY_OBJECT,
 	 .section = &hx_rebuild_json_section, .use = 1, .reply = "Rebuilt",
 	 .statuses = "404 409 413 415 501 503"},

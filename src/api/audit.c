@@ -202,6 +202,27 @@ void hx_api_audit_request(struct hx_api_request *request, const struct hx_audit_
 		exchange->origin[0] != '\0' ? exchange->origin : exchange->client, entry);
 }
 
+void hx_api_audit_detail(
+	struct hx_api_request *request, const char *action, const char *outcome,
+	hx_audit_members_fn *members)
+{
+	struct hapax_buf detail;
+	struct hx_json_write json;
+
+	hx_buf_init(&detail, HX_AUDIT_ENTRY_SIZE_MAX);
+	hx_json_write_init(&json, &detail);
+	hx_json_write_begin(&json, NULL, '{');
+	members(&json, request);
+	hx_json_write_end(&json, '}');
+	if (json.status != HAPAX_OK)
+		hx_buf_clear(&detail);
+	hx_api_audit_request(
+		request,
+		&(struct hx_audit_entry){
+			.action = action, .outcome = outcome, .detail = hapax_buf_bytes(&detail)});
+	hx_buf_done(&detail);
+}
+
 void hx_api_audit(struct hx_api *api, const char *who, const char *action, const char *outcome)
 {
 	hx_audit_add(api, who, "", &(struct hx_audit_entry){.action = action, .outcome = outcome});

@@ -20,6 +20,7 @@
 
 struct hx_api;
 struct hx_api_request;
+struct hx_json_write;
 
 enum { HX_AUDIT_ENTRIES_MAX = 1000, HX_AUDIT_ENTRY_SIZE_MAX = 4096 };
 
@@ -49,5 +50,11 @@ void hx_audit_add(
 
 /* The same, for the caller of a request. */
 void hx_api_audit_request(struct hx_api_request *request, const struct hx_audit_entry *entry);
+
+/* The same, with a detail that members writes into an object; it is left out if it is long. */
+typedef void hx_audit_members_fn(struct hx_json_write *json, const struct hx_api_request *request);
+void hx_api_audit_detail(
+	struct hx_api_request *request, const char *action, const char *outcome,
+	hx_audit_members_fn *members);
 
 #endif

@@ -5,15 +5,20 @@
  * The broker is asked first: it refuses a group that has members, and nothing is forgotten then. It
  * is asked again afterwards: a member that came meanwhile has passed messages whose keys were done.
  * A scope that others can use is refused: their claims would be fenced.
+ *
+ * A request forgets for a while, then answers that it is not done: the client shows progress, and
+ * asks again. A client that does not leaves a group that starts over with some of its keys known, as
+ * a crash does.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "api/api_request.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "config/config.h"
 
-enum { DETAIL_SIZE = 4096, SHARER_SIZE = 256 };
+enum { SHARER_SIZE = 256, SLICE_MS = 10 * 1000, SLICE_KEYS = 100 * 1000 };
 
 #define AT(member) .offset = offsetof(struct hx_rebuild_json, member)
 static const struct hx_json_field rebuild_fields[] = {
@@ -35,7 +40,9 @@ struct task {
 	struct hx_config *config; /* kept */
 	const struct hx_config_consumer *consumer;
 	int64_t from_ms;
+	int64_t until_ns;
 	uint64_t forgotten;
+	bool is_done;
 	enum hapax_status status; /* a failure is audited, too */
 };
 
@@ -47,46 +54,45 @@ static void task_done(void *extra)
 }
 
 /* Threads: the worker's. */
+static int is_enough(void *context, uint64_t forgotten)
+{
+	struct hx_api_request *request = context;
+	struct task *task = request->extra;
+
+	task->is_done = forgotten < SLICE_KEYS && hx_clock_mono_ns() < task->until_ns &&
+		!hx_worker_is_stopped(&request->api->broker_worker.base);
+	return !task->is_done;
+}
+
+/* Threads: the worker's. */
 static void rebuild(struct hx_api_job *job)
 {
 	struct hx_api_request *request = hx_api_request_of(job);
 	struct task *task = request->extra;
 	const struct hx_config_consumer *consumer = task->consumer;
 
+	task->is_done = true;
+	task->until_ns = hx_clock_mono_ns() + SLICE_MS * HX_NS_PER_MS;
 	task->status = hapax_source_rewind(consumer->from, task->from_ms, &request->err);
 	if (task->status == HAPAX_OK)
 		task->status = hapax_store_forget_scope(
 			request->api->options.store, hx_config_scope_part(consumer->keying.tenant),
-			hx_config_scope_part(consumer->keying.group), NULL, NULL, &task->forgotten,
-			&request->err);
-	if (task->status == HAPAX_OK)
+			hx_config_scope_part(consumer->keying.group), is_enough, request,
+			&task->forgotten, &request->err);
+	if (task->status == HAPAX_OK && task->is_done)
 		task->status = hapax_source_rewind(consumer->from, task->from_ms, &request->err);
 }
 
-static void audit(struct hx_api_request *request)
+static void write_audit(struct hx_json_write *json, const struct hx_api_request *request)
 {
 	const struct task *task = request->extra;
 	char scope[HX_API_SCOPE_SIZE];
-	struct hapax_buf detail;
-	struct hx_json_write json;
 
-	hx_buf_init(&detail, DETAIL_SIZE);
-	hx_json_write_init(&json, &detail);
-	hx_json_write_begin(&json, NULL, '{');
-	hx_json_write_text(&json, "consumer", task->consumer->name);
+	hx_json_write_text(json, "consumer", task->consumer->name);
 	(void)hx_api_consumer_scope(task->consumer, scope);
-	hx_json_write_any(&json, "scope", hapax_bytes_from_text(scope));
-	hx_json_write_unsigned(&json, "forgotten", task->forgotten);
-	hx_json_write_end(&json, '}');
-	hx_api_audit_request(
-		request,
-		&(struct hx_audit_entry){
-			.action = "consumer.rebuild",
-			.outcome = task->status == HAPAX_OK ? "applied"
-							    : hapax_status_name(task->status),
-			.detail = json.status == HAPAX_OK ? hapax_buf_bytes(&detail)
-							  : hx_bytes(NULL, 0)});
-	hx_buf_done(&detail);
+	hx_json_write_any(json, "scope", hapax_bytes_from_text(scope));
+	hx_json_write_unsigned(json, "forgotten", task->forgotten);
+	hx_json_write_boolean(json, "done", task->is_done);
 }
 
 static void on_rebuilt(struct hx_api_request *request)
@@ -94,7 +100,10 @@ static void on_rebuilt(struct hx_api_request *request)
 	const struct task *task = request->extra;
 	struct hx_json_write json;
 
-	audit(request);
+	hx_api_audit_detail(
+		request, "consumer.rebuild",
+		task->status == HAPAX_OK ? "applied" : hapax_status_name(task->status),
+		write_audit);
 	if (task->status != HAPAX_OK) {
 		hx_api_fail(request, task->status, request->err.message);
 		return;
@@ -102,6 +111,7 @@ static void on_rebuilt(struct hx_api_request *request)
 	hx_api_json(request, &json);
 	hx_json_write_text(&json, "name", task->consumer->name);
 	hx_json_write_unsigned(&json, "forgotten", task->forgotten);
+	hx_json_write_boolean(&json, "done", task->is_done);
 	hx_api_reply_json(request, &json);
 }
 

@@ -99,6 +99,16 @@ size_t hx_worker_queued(struct hx_worker *worker)
 	return queued;
 }
 
+bool hx_worker_is_stopped(struct hx_worker *worker)
+{
+	bool is_stopped;
+
+	hx_mutex_lock(&worker->mutex);
+	is_stopped = worker->is_stopped;
+	hx_mutex_unlock(&worker->mutex);
+	return is_stopped;
+}
+
 struct hx_job *hx_worker_stop(struct hx_worker *worker)
 {
 	struct hx_job *jobs;

@@ -72,6 +72,9 @@ enum hapax_status hx_worker_post(
 /* The number of waiting jobs, without the current one. */
 size_t hx_worker_queued(struct hx_worker *worker);
 
+/* For a long job: has its worker been stopped? Threads: any. */
+bool hx_worker_is_stopped(struct hx_worker *worker);
+
 /*
  * Run no more jobs. Returns the waiting ones, linked by next: they will not run and belong to the
  * caller. The current one continues. Idempotent.

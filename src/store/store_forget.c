@@ -2,6 +2,7 @@
 /*
  * store_forget.c - forget all keys of a scope, a page at a time.
  */
+#include <stdbool.h>
 #include <string.h>
 
 #include <hapax/store.h>
@@ -61,13 +62,14 @@ static enum hapax_status forget_page(
 
 enum hapax_status hapax_store_forget_scope(
 	struct hapax_store *store, struct hapax_bytes tenant, struct hapax_bytes group,
-	void (*told)(void *context, uint64_t forgotten), void *context, uint64_t *ret_forgotten,
+	int (*told)(void *context, uint64_t forgotten), void *context, uint64_t *ret_forgotten,
 	struct hapax_error *err)
 {
 	struct hapax_scan scan = HAPAX_SCAN_INIT;
 	struct hapax_cursor cursor = {.size = 0};
 	struct page *page = hx_alloc_zero(1, sizeof(*page));
 	enum hapax_status status = HAPAX_OK;
+	bool is_enough = false;
 
 	*ret_forgotten = 0;
 	if (page == NULL)
@@ -77,7 +79,7 @@ enum hapax_status hapax_store_forget_scope(
 	scan.tenant = tenant.size == 0 ? HX_BYTES_LIT("default") : tenant;
 	scan.group = group.size == 0 ? HX_BYTES_LIT("default") : group;
 	scan.count_max = PAGE_MAX;
-	while (status == HAPAX_OK && !cursor.done) {
+	while (status == HAPAX_OK && !cursor.done && !is_enough) {
 		hx_buf_clear(&page->keys);
 		page->count = 0;
 		status = hapax_store_scan(store, &scan, &cursor, take_key, page, err);
@@ -86,7 +88,7 @@ enum hapax_status hapax_store_forget_scope(
 		if (status == HAPAX_OK)
 			status = forget_page(store, page, &scan, ret_forgotten, err);
 		if (status == HAPAX_OK && told != NULL)
-			told(context, *ret_forgotten);
+			is_enough = told(context, *ret_forgotten) != 0;
 	}
 	hx_buf_done(&page->keys);
 	hx_free(page);

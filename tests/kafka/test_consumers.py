@@ -306,6 +306,21 @@ def test_dead_letters_are_listed_and_sent_again(cli):
         letters_are_listed_and_sent_again(cli, kafka.url("orders"), lambda *which: kafka.produce("orders", numbers(*which)))
 
 
+def test_letters_of_two_topics_have_two_ids(cli):
+    """D4: they have the same partition and offset, and one of them is sent."""
+    with Kafka({"orders": 1, "orders.dead": 1, "bills": 1, "bills.dead": 1}) as kafka:
+        for topic in ("orders", "bills"):
+            kafka.produce(f"{topic}.dead", [("k", f'{{"of":"{topic}"}}', {"hapax-dead-place": f"{topic}/0/7"})])
+        done = cli.folder / "done"
+        text = config(row(**{"from": kafka.url("orders,bills")}, exec=f"cat >>{done}", key="content"), more=with_token())
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            expect(sorted(letter["id"] for letter in listed(cli, daemon)), ["bills.dead/0/0", "orders.dead/0/0"])
+            expect(consume(cli, daemon, "retry", "orders", "bills.dead/0/0", "-o", "json").json["retried"], 1)
+            until_figure(daemon, 1, "acknowledged_total")
+            expect([letter["id"] for letter in listed(cli, daemon)], ["orders.dead/0/0"])
+    expect(done.read_text(), '{"of":"bills"}')
+
+
 def test_a_letter_that_stays_lets_none_be_sent_twice(cli):
     """D4: it holds the offset; those behind it are sent once, and what was not looked at is told."""
     with Kafka({"orders": 1, "orders.dead": 1}) as kafka:

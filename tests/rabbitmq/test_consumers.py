@@ -179,8 +179,13 @@ def test_dead_letters_are_listed_and_sent_again(cli):
 
 def test_a_look_at_dead_letters_loses_none(cli):
     """D4: a quorum queue drops what comes back more often than its limit, also what was fetched and not shown."""
+    for limit in (2, 0):
+        a_look_loses_none(cli, {"x-queue-type": "quorum", "x-delivery-limit": limit})
+
+
+def a_look_loses_none(cli, arguments):
     with Queue() as queue:
-        queue.declare(f"{queue.name}.dead", {"x-queue-type": "quorum", "x-delivery-limit": 2})
+        queue.declare(f"{queue.name}.dead", arguments)
         queue.fill(messages(*range(6)))
         text = config(row(**{"from": queue.url()}, exec="exit 1", attempts=1, parallel=1), more=with_token())
         with serve(cli, None, "--gateway", "off", config=text) as daemon:

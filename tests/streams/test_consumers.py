@@ -20,6 +20,7 @@ from consumers import (
 )
 from daemon import get, metrics, post, serve, upstream
 from harness import expect, expect_in, until
+from redis_wire import Wire, door
 from streams import Service, Stream, event
 
 
@@ -202,6 +203,25 @@ def test_a_consumer_that_stops_does_not_start_over(cli):
 def test_it_starts_over(cli):
     with Stream() as stream, Service() as service:
         starts_over(cli, stream.url(min_idle="1s"), service, lambda *which: stream.fill([event(n) for n in which]))
+
+
+def test_a_large_scope_is_forgotten_in_parts(cli):
+    """D5: no request takes longer than a client waits; the command asks again until nothing is left."""
+    keys = 100_001
+    with Stream() as stream:
+        stream.fill([event(1)])
+        url = stream.url(min_idle="1s")
+        cli.run("consume", "--from", url, "--exec", "true", "--idle-exit", "1s", "--store", "memory:")
+        text = config(row(**{"from": url}, exec="true", enabled=False), more=with_token())
+        with serve(cli, None, "--gateway", "off", "--resp", "127.0.0.1:0", config=text) as daemon:
+            with Wire(door(daemon)) as wire:
+                for first in range(0, keys, 10_000):
+                    wire.pipeline([["SET", f"k{n}", "v"] for n in range(first, min(first + 10_000, keys))])
+            done = consume(cli, daemon, "rebuild", "orders", "--shared-scope", "--yes", "-o", "json")
+            expect(done.json["forgotten"], keys)
+            entries = get(daemon.admin, "/api/v1/audit", **BEARER).json["entries"]
+            parts = [entry["detail"] for entry in entries if entry["action"] == "consumer.rebuild"]
+            expect([(part["forgotten"], part["done"]) for part in parts], [(1, True), (keys - 1, False)])
 
 
 def test_it_keeps_the_keys_of_others(cli):

@@ -122,7 +122,9 @@ static void stop_gives_back_what_waits(void **state)
 		assert_int_equal(hx_worker_post(&worker, &jobs[i].job, NULL), HAPAX_OK);
 	}
 	assert_int_equal(hx_worker_queued(&worker), 2);
+	assert_false(hx_worker_is_stopped(&worker));
 	assert_ptr_equal(hx_worker_stop(&worker), &jobs[0].job);
+	assert_true(hx_worker_is_stopped(&worker));
 	assert_ptr_equal(jobs[0].job.next, &jobs[1].job);
 	assert_null(jobs[1].job.next);
 	assert_int_equal(hx_worker_queued(&worker), 0);

@@ -121,6 +121,13 @@ static struct hapax_bytes value_of(
 	return hx_bytes(call->text.data, hx_json_string_value(string, call->text.data));
 }
 
+/* Is this member of the reply true? */
+static bool is_true(struct call *call, const char *name)
+{
+	return hx_bytes_equal(
+		value_of(call, &call->reader.tree.nodes[0], name), HX_BYTES_LIT("true"));
+}
+
 /* ------------------------------------------------------------------ list */
 
 static const struct hx_column columns[] = {
@@ -229,9 +236,7 @@ static void print_letters(struct call *call)
 	}
 	hx_out_printf(
 		&call->inv->out, "%" PRIu64 " dead letters%s\n", count,
-		hx_bytes_equal(value_of(call, &tree->nodes[0], "more"), HX_BYTES_LIT("true"))
-			? "; there may be more"
-			: "");
+		is_true(call, "more") ? "; there may be more" : "");
 }
 
 static int run_letters(struct hx_invocation *inv)
@@ -333,9 +338,9 @@ static int report_retried(struct call *call, int64_t retried, int64_t failed, in
 }
 
 /*
- * A call handles the oldest 1,000, among them those that an earlier one has kept. Letters that come
- * back meanwhile are not sent again: no more calls than the letters of the first need. On Kafka a kept
- * letter holds the offset, and the next call would send those behind it twice.
+ * A call handles the oldest 1,000, among them those that an earlier one has kept and not moved.
+ * Letters that come back meanwhile are not sent again: no more calls than the letters of the first
+ * need. On Kafka a kept letter holds the offset, and the next call would send those behind it twice.
  */
 static int run_retry(struct hx_invocation *inv)
 {
@@ -361,7 +366,8 @@ static int run_retry(struct hx_invocation *inv)
 		if (retried == 0)
 			left = number_of(&call, "left") + number_of(&call, "seen");
 		left -= number_of(&call, "seen") - kept;
-		kept = number_of(&call, "seen") - number_of(&call, "retried");
+		kept = number_of(&call, "seen") - number_of(&call, "retried") -
+			number_of(&call, "moved");
 		retried += number_of(&call, "retried");
 		failed = number_of(&call, "failed");
 		hx_progress_show(&progress, "%" PRId64 " dead letters sent again", retried);
@@ -399,9 +405,10 @@ static bool is_confirmed(const struct hx_invocation *inv, const char *scope)
 	return false;
 }
 
-static void show_forgotten(void *context, uint64_t forgotten)
+static int show_forgotten(void *context, uint64_t forgotten)
 {
 	hx_progress_show(context, "%" PRIu64 " keys forgotten", forgotten);
+	return 0;
 }
 
 static int report_rebuilt(struct hx_invocation *inv, uint64_t forgotten)
@@ -488,10 +495,14 @@ static int ask_scope(struct call *call, const char *name, char out[SCOPE_SIZE])
 	return code;
 }
 
+/* A call forgets for some seconds; the daemon says whether that was all. */
 static int rebuild_name(struct hx_invocation *inv, const char *name, int64_t from_ms)
 {
 	struct hx_json_write json;
+	struct hx_progress progress;
 	char scope[SCOPE_SIZE];
+	uint64_t forgotten = 0;
+	bool is_done = false;
 	struct call call;
 	int code;
 
@@ -508,10 +519,18 @@ static int rebuild_name(struct hx_invocation *inv, const char *name, int64_t fro
 	if (from_ms > 0)
 		hx_json_write_time(&json, "from_time", from_ms);
 	hx_json_write_end(&json, '}');
-	if (code == HX_EXIT_OK)
+	hx_progress_init(&progress);
+	while (code == HX_EXIT_OK && !is_done) {
 		code = call_send(&call, "POST", name, "rebuild");
+		if (code == HX_EXIT_OK) {
+			forgotten += (uint64_t)number_of(&call, "forgotten");
+			is_done = is_true(&call, "done");
+			(void)show_forgotten(&progress, forgotten);
+		}
+	}
+	hx_progress_done(&progress);
 	if (code == HX_EXIT_OK)
-		code = report_rebuilt(inv, (uint64_t)number_of(&call, "forgotten"));
+		code = report_rebuilt(inv, forgotten);
 	call_done(&call);
 	return code;
 }

@@ -16,6 +16,7 @@
 #include "base/hex.h"
 #include "base/sha256.h"
 #include "base/thread.h"
+#include "base/worker.h"
 #include "source/letter/permit.h"
 #include "source/source.h"
 
@@ -25,8 +26,10 @@ enum {
 	SLOW_MS = 4000, /* the same, while it reports messages and none has come */
 	/* A broker that fails from the start is given up; joining a group takes its time. */
 	FAILED_MS = 3000,
-	WALK_MS_MAX = 30 * 1000,
-	SETTLE_MS_MAX = 15 * 1000,
+	WALK_MS_MAX = 20 * 1000,
+	/* Then no more letters are permitted to run: a slow store takes its time for each. */
+	PERMIT_MS_MAX = 30 * 1000,
+	SETTLE_MS_MAX = 8 * 1000,
 	TURN_MS = 50,
 	TOPICS_SIZE_MAX = 64 * 1024,
 	ID_BYTES = 8,
@@ -43,7 +46,7 @@ struct held {
 	struct hapax_publication publication;
 	char topic[256];
 	bool is_chosen; /* to be sent again */
-	bool is_retry;  /* otherwise it is renewed in its own queue */
+	bool is_retry;  /* otherwise it is moved to the end of its own queue */
 	bool is_publishing;
 	bool is_published;
 };
@@ -61,6 +64,7 @@ struct walk {
 	int64_t active_ms; /* when something last came */
 	bool is_enough;
 	bool is_broken;
+	bool is_refused;                    /* the store does not answer */
 	char why[HAPAX_ERROR_MESSAGE_SIZE]; /* of the last failure of the broker */
 
 	struct hx_mutex mutex;
@@ -90,6 +94,13 @@ static void on_failed(void *context, const char *text, int is_fatal)
 static int64_t now_ms(void)
 {
 	return hx_clock_mono_ns() / HX_NS_PER_MS;
+}
+
+static bool is_stopped(const struct walk *walk)
+{
+	struct hx_worker *worker = walk->letters->worker;
+
+	return worker != NULL && hx_worker_is_stopped(worker);
 }
 
 static void turn(struct walk *walk)
@@ -127,7 +138,8 @@ static void make_id(struct hx_letter *letter)
 
 	if (message->partition >= 0)
 		(void)snprintf(
-			letter->id, sizeof(letter->id), "%d/%.*s", (int)message->partition,
+			letter->id, sizeof(letter->id), "%.*s/%d/%.*s", (int)message->topic.size,
+			(const char *)message->topic.data, (int)message->partition,
 			(int)message->place.size, (const char *)message->place.data);
 	else if (message->place.size > 0)
 		(void)snprintf(
@@ -232,11 +244,20 @@ static void publish(struct held *held, const char *target, bool is_retry)
 	walk->source->ops->publish(walk->source, &held->publication);
 }
 
+/* A store that does not answer is not asked for each letter: that would take its timeout each time. */
+static void refuse(struct walk *walk, enum hapax_status status, const char *why)
+{
+	walk->is_refused = status == HAPAX_ERR_UNAVAILABLE || status == HAPAX_ERR_UNCERTAIN ||
+		status == HAPAX_ERR_FAILED;
+	fail(walk, why);
+}
+
 static void retry(struct held *held)
 {
 	struct walk *walk = held->walk;
 	struct hapax_error err = {.message = ""};
 	struct hx_letter letter;
+	enum hapax_status status;
 	const char *target;
 
 	read_letter(held->message, &letter);
@@ -245,8 +266,14 @@ static void retry(struct held *held)
 		fail(walk, "it is larger than size_max of the source");
 	else if (target == NULL)
 		fail(walk, "its place is not in a topic of the consumer");
-	else if (hx_permit_run(&walk->permit, letter.message, letter.key, &err) != HAPAX_OK)
-		fail(walk, err.message);
+	else if (walk->is_refused)
+		walk->sum->failed++; /* for the same reason as the one before */
+	else if (is_stopped(walk) || now_ms() - walk->began_ms >= PERMIT_MS_MAX)
+		fail(walk, "there was no time for it; send it again");
+	else if (
+		(status = hx_permit_run(&walk->permit, letter.message, letter.key, &err)) !=
+		HAPAX_OK)
+		refuse(walk, status, err.message);
 	else
 		publish(held, target, true);
 }
@@ -272,21 +299,6 @@ static const char *held_topic(struct held *held)
 		held->topic, sizeof(held->topic), "%.*s", (int)topic.size,
 		(const char *)topic.data);
 	return held->topic;
-}
-
-/*
- * A quorum queue drops a message that comes back more often than its delivery limit, which we do not
- * know. Instead of coming back a second time, a letter is published to its queue again.
- */
-static bool is_worn(const struct walk *walk, const struct hapax_message *message)
-{
-	struct hapax_bytes returns = header_of(message, "x-delivery-count");
-	char text[24];
-
-	(void)snprintf(
-		text, sizeof(text), "%.*s", (int)returns.size,
-		returns.size == 0 ? "" : (const char *)returns.data);
-	return strcmp(walk->source->ops->name, "rabbitmq") == 0 && strtoll(text, NULL, 10) > 0;
 }
 
 static struct held *hold(struct walk *walk, struct hapax_message *message)
@@ -327,7 +339,8 @@ static bool is_over(struct walk *walk)
 	walk->sum->left = stats.lag;
 	if (walk->source->ops->position != NULL && stats.lag >= (int64_t)walk->count)
 		walk->sum->left -= (int64_t)walk->count;
-	if (walk->is_enough || walk->is_broken || now - walk->began_ms >= WALK_MS_MAX)
+	if (walk->is_enough || walk->is_broken || is_stopped(walk) ||
+	    now - walk->began_ms >= WALK_MS_MAX)
 		return true;
 	if (walk->count == HX_LETTERS_MAX)
 		return walk->source->ops->position != NULL || now - walk->active_ms >= LEFT_MS;
@@ -359,6 +372,9 @@ static enum hapax_status look(
 		return hx_error_set(
 			err, HAPAX_ERR_UNAVAILABLE, 0, "could not read the dead letters: %s",
 			walk->why[0] != '\0' ? walk->why : "the broker did not answer in time");
+	if (is_stopped(walk))
+		return hx_error_set(
+			err, HAPAX_ERR_UNAVAILABLE, 0, "the daemon is stopping; nothing was sent");
 	return HAPAX_OK;
 }
 
@@ -376,15 +392,17 @@ static void await_published(struct walk *walk)
 }
 
 /*
- * Publish worn letters to their queue again, also those that the broker has sent and the
- * walk did not look at: they come back, too. The source is paused, or it would read the new ones.
+ * A quorum queue drops a message that comes back more often than its delivery limit, which may be 0
+ * and which we do not know. So no letter comes back: it is published to its queue again, also one
+ * that the broker has sent and the walk did not look at. The source is paused, or it would read the
+ * new ones.
  */
 static void renew(struct walk *walk)
 {
 	const struct hapax_source_ops *ops = walk->source->ops;
 	struct hapax_message *message;
 
-	if (ops->pause == NULL)
+	if (strcmp(ops->name, "rabbitmq") != 0)
 		return;
 	ops->pause(walk->source, 1);
 	walk->active_ms = now_ms();
@@ -396,7 +414,7 @@ static void renew(struct walk *walk)
 	for (size_t i = 0; i < walk->count; i++) {
 		struct held *held = &walk->held[i];
 
-		if (!held->is_published && is_worn(walk, held->message))
+		if (!held->is_published)
 			publish(held, held_topic(held), false);
 	}
 	await_published(walk);
@@ -415,6 +433,7 @@ static void settle(struct walk *walk)
 		struct held *held = &walk->held[i];
 
 		walk->sum->retried += held->is_published && held->is_retry;
+		walk->sum->moved += held->is_published && !held->is_retry;
 		walk->sum->listed_again += held->is_published && is_behind;
 		is_behind = is_behind || (ops->position != NULL && !held->is_published);
 		if (held->is_published)

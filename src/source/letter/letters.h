@@ -4,8 +4,8 @@
  *
  * They are read as any source is, from the place where the consumer puts them, and given back:
  *
- *	RabbitMQ   from the queue; what is given back is at its old position. A quorum queue counts
- *	           that, up to its limit: the next time, the letter is published to its end instead
+ *	RabbitMQ   from the queue. A quorum queue counts what comes back and drops it above its limit,
+ *	           so the letter is published to the end of the queue instead, then removed
  *	Redis      from the stream, by the group GROUP.letters; sent again: deleted
  *	Kafka      from the topic, by the group GROUP.letters; its offset moves over letters that
  *	           were sent again, from the oldest on. A topic keeps what it has.
@@ -27,7 +27,9 @@
 #include <hapax/key.h>
 #include <hapax/store.h>
 
-enum { HX_LETTERS_MAX = 1000, HX_LETTER_ID_SIZE = 64 };
+struct hx_worker;
+
+enum { HX_LETTERS_MAX = 1000, HX_LETTER_ID_SIZE = 320 };
 
 /* The consumer. */
 struct hx_letters {
@@ -36,11 +38,12 @@ struct hx_letters {
 	const char *strategy; /* NULL: the default */
 	const struct hapax_key_options *key_options;
 	struct hapax_store *store; /* of its keys */
+	struct hx_worker *worker;  /* that walks; the walk ends if it is stopped. NULL: none */
 };
 
 /* Headers that are missing are empty. Borrowed for the call. */
 struct hx_letter {
-	char id[HX_LETTER_ID_SIZE]; /* place in the topic or stream; in a queue a hash */
+	char id[HX_LETTER_ID_SIZE]; /* TOPIC/PARTITION/OFFSET of Kafka, an id of Redis; in a queue a hash */
 	const struct hapax_message *message;
 	struct hapax_bytes reason; /* one word */
 	struct hapax_bytes error;
@@ -60,6 +63,7 @@ typedef enum hx_letter_choice hx_letter_fn(const struct hx_letter *letter, void 
 struct hx_letters_sum {
 	uint64_t seen;
 	uint64_t retried;
+	uint64_t moved;        /* to the end of their queue: RabbitMQ */
 	uint64_t listed_again; /* of those sent, behind one that was not: Kafka lists them again */
 	uint64_t failed;       /* chosen, but not sent: they stay */
 	int64_t left;          /* letters that were not looked at; -1: unknown */
@@ -68,7 +72,8 @@ struct hx_letters_sum {
 
 /*
  * Calls each with at most HX_LETTERS_MAX letters, the oldest first. UNAVAILABLE: the broker was not
- * reached, or has no such place. Takes seconds.
+ * reached, or has no such place. Takes seconds, and less than the minute that a client of the API
+ * waits.
  */
 enum hapax_status hx_letters_walk(
 	const struct hx_letters *letters, hx_letter_fn *each, void *context,
