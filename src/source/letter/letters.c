@@ -245,7 +245,7 @@ static void publish(struct held *held, const char *target, bool is_retry)
 }
 
 /* A store that does not answer is not asked for each letter: that would take its timeout each time. */
-static void refuse(struct walk *walk, enum hapax_status status, const char *why)
+static void fail_permit(struct walk *walk, enum hapax_status status, const char *why)
 {
 	walk->is_refused = status == HAPAX_ERR_UNAVAILABLE || status == HAPAX_ERR_UNCERTAIN ||
 		status == HAPAX_ERR_FAILED;
@@ -273,7 +273,7 @@ static void retry(struct held *held)
 	else if (
 		(status = hx_permit_run(&walk->permit, letter.message, letter.key, &err)) !=
 		HAPAX_OK)
-		refuse(walk, status, err.message);
+		fail_permit(walk, status, err.message);
 	else
 		publish(held, target, true);
 }
