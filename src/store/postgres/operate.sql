@@ -19,7 +19,8 @@ DECLARE
 BEGIN
 	PERFORM pg_advisory_lock(v_lock);
 	BEGIN
-		PERFORM setval('@@hapax_token', p_token) FROM @@hapax_token s WHERE s.last_value < p_token;
+		PERFORM setval('@@hapax_token', p_token) FROM @@hapax_token s
+			WHERE s.last_value < p_token;
 	EXCEPTION WHEN query_canceled OR others THEN
 		PERFORM pg_advisory_unlock(v_lock);
 		RAISE;
@@ -30,7 +31,8 @@ $$;
 
 -- A token above every earlier one: the sequence follows the clock in microseconds, so that a
 -- restored backup does not issue a token again. p_token is the next value of the sequence.
-CREATE OR REPLACE FUNCTION @@hapax_token_follow(p_now bigint, p_token bigint) RETURNS bigint LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION @@hapax_token_follow(p_now bigint, p_token bigint) RETURNS bigint
+	LANGUAGE plpgsql AS $$
 BEGIN
 	IF p_token >= (p_now - 1000) * 1000 OR p_now * 1000 > 9007199254740991 - 1000000 THEN
 		RETURN p_token;
@@ -43,7 +45,8 @@ $$;
 CREATE OR REPLACE FUNCTION @@hapax_token_next(p_now bigint) RETURNS bigint LANGUAGE sql
 RETURN @@hapax_token_follow(p_now, nextval('@@hapax_token'));
 
-CREATE OR REPLACE FUNCTION @@hapax_count_parked(p_tenant bytea, p_group bytea, p_difference integer) RETURNS void
+CREATE OR REPLACE FUNCTION @@hapax_count_parked(p_tenant bytea, p_group bytea, p_difference integer)
+	RETURNS void
 LANGUAGE sql AS $$
 	INSERT INTO @@hapax_scope AS s VALUES (p_tenant, p_group, greatest(p_difference, 0))
 	ON CONFLICT (tenant, grp) DO UPDATE SET parked = greatest(s.parked + p_difference, 0)
@@ -64,15 +67,18 @@ RETURN pg_notify(@@hapax_channel(), p_token::text);
 
 -- Request a notice of the end of a claim. False: it has ended, or its row is locked; this never
 -- waits.
-CREATE OR REPLACE FUNCTION @@hapax_await(p_tenant bytea, p_group bytea, p_key bytea, p_token bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION @@hapax_await(p_tenant bytea, p_group bytea, p_key bytea, p_token bigint)
+	RETURNS boolean
 LANGUAGE plpgsql AS $$
 BEGIN
-	PERFORM 1 FROM @@hapax_record r WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key
+	PERFORM 1 FROM @@hapax_record r WHERE r.tenant = p_tenant AND r.grp = p_group
+		AND r.key = p_key
 		AND r.token = p_token AND r.state = 1 FOR NO KEY UPDATE SKIP LOCKED;
 	IF NOT FOUND THEN
 		RETURN false;
 	END IF;
-	UPDATE @@hapax_record r SET awaited = true WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key;
+	UPDATE @@hapax_record r SET awaited = true WHERE r.tenant = p_tenant AND r.grp = p_group
+		AND r.key = p_key;
 	RETURN true;
 END
 $$;
@@ -85,7 +91,8 @@ BEGIN
 	a.attempt := r.attempt;
 	a.first_seen := r.first_seen;
 	a.expires := r.expires;
-	a.lease_left := CASE WHEN r.state = 1 AND r.lease_ends > p_now THEN r.lease_ends - p_now ELSE 0 END;
+	a.lease_left := CASE WHEN r.state = 1 AND r.lease_ends > p_now THEN r.lease_ends - p_now
+		ELSE 0 END;
 END
 $$;
 
@@ -118,7 +125,8 @@ BEGIN
 	END IF;
 	IF r.result_apart THEN
 		SELECT p.headers, p.body INTO a.headers, a.body FROM @@hapax_result p
-			WHERE p.tenant = r.tenant AND p.grp = r.grp AND p.key = r.key AND p.token = r.token
+			WHERE p.tenant = r.tenant AND p.grp = r.grp AND p.key = r.key
+				AND p.token = r.token
 			AND p.expires = coalesce(r.expires, 9223372036854775807);
 	ELSE
 		a.headers := r.headers;
@@ -140,12 +148,14 @@ BEGIN
 		RETURN v_rows = 1;
 	END IF;
 	UPDATE @@hapax_record r SET state = nxt.state, origin = nxt.origin, on_lapse = nxt.on_lapse,
-		result_kind = nxt.result_kind, result_class = nxt.result_class, result_apart = nxt.result_apart,
-		attempt = nxt.attempt, token = nxt.token, first_seen = nxt.first_seen, changed = nxt.changed,
-		lease_ends = nxt.lease_ends, expires = nxt.expires, ttl = nxt.ttl, bucket = nxt.bucket,
+		result_kind = nxt.result_kind, result_class = nxt.result_class,
+		result_apart = nxt.result_apart, attempt = nxt.attempt, token = nxt.token,
+		first_seen = nxt.first_seen, changed = nxt.changed, lease_ends = nxt.lease_ends,
+		expires = nxt.expires, ttl = nxt.ttl, bucket = nxt.bucket,
 		result_status = nxt.result_status, result_omitted = nxt.result_omitted,
-		fingerprint = nxt.fingerprint, attempt_id = nxt.attempt_id, owner = nxt.owner, error = nxt.error,
-		headers = nxt.headers, body = nxt.body, awaited = nxt.awaited, cause = nxt.cause
+		fingerprint = nxt.fingerprint, attempt_id = nxt.attempt_id, owner = nxt.owner,
+		error = nxt.error, headers = nxt.headers, body = nxt.body, awaited = nxt.awaited,
+		cause = nxt.cause
 		WHERE r.tenant = nxt.tenant AND r.grp = nxt.grp AND r.key = nxt.key;
 	RETURN true;
 END
@@ -153,44 +163,53 @@ $$;
 
 -- The rare parts of a change: separate results, parked records, waiters.
 CREATE OR REPLACE FUNCTION @@hapax_follow(
-	o @@hapax_op, old @@hapax_record, nxt @@hapax_record, p_removes boolean) RETURNS void LANGUAGE plpgsql AS $$
+	o @@hapax_op, old @@hapax_record, nxt @@hapax_record, p_removes boolean) RETURNS void
+	LANGUAGE plpgsql AS $$
 DECLARE
 	v_expires bigint := coalesce(nxt.expires, 9223372036854775807);
 BEGIN
 	IF old.result_apart AND NOT p_removes AND o.type = 10 THEN
 		UPDATE @@hapax_result SET expires = v_expires
-			WHERE tenant = old.tenant AND grp = old.grp AND key = old.key AND token = old.token
+			WHERE tenant = old.tenant AND grp = old.grp AND key = old.key
+				AND token = old.token
 			AND expires = coalesce(old.expires, 9223372036854775807);
 	ELSIF old.result_apart THEN
 		DELETE FROM @@hapax_result
-			WHERE tenant = old.tenant AND grp = old.grp AND key = old.key AND token = old.token
+			WHERE tenant = old.tenant AND grp = old.grp AND key = old.key
+				AND token = old.token
 			AND expires = coalesce(old.expires, 9223372036854775807);
 	END IF;
 	IF NOT p_removes AND nxt.result_apart AND o.type <> 10 THEN
 		INSERT INTO @@hapax_result
-			VALUES (nxt.tenant, nxt.grp, nxt.key, nxt.token, v_expires, o.headers, o.body);
+			VALUES (nxt.tenant, nxt.grp, nxt.key, nxt.token, v_expires, o.headers,
+				o.body);
 	END IF;
 	IF (coalesce(old.state, 0) = 4) <> (NOT p_removes AND nxt.state = 4) THEN
-		PERFORM @@hapax_count_parked(o.tenant, o.grp, CASE WHEN coalesce(old.state, 0) = 4 THEN -1 ELSE 1 END);
+		PERFORM @@hapax_count_parked(o.tenant, o.grp, CASE WHEN coalesce(old.state, 0) = 4
+			THEN -1 ELSE 1 END);
 	END IF;
 END
 $$;
 
 -- Are these valid values of a record? A NULL result means no.
-CREATE OR REPLACE FUNCTION @@hapax_is_good(p_key bytea, p_group bytea, p_tenant bytea, p_fingerprint bytea,
-	p_ttl bigint, p_lease bigint) RETURNS boolean LANGUAGE sql IMMUTABLE
-RETURN length(p_key) BETWEEN 1 AND 1024 AND length(p_group) BETWEEN 1 AND 128 AND length(p_tenant) BETWEEN 1 AND 128
-	AND coalesce(length(p_fingerprint) = 32, true) AND coalesce(p_ttl BETWEEN 1 AND 3155760000000, true)
+CREATE OR REPLACE FUNCTION @@hapax_is_good(p_key bytea, p_group bytea, p_tenant bytea,
+	p_fingerprint bytea, p_ttl bigint, p_lease bigint) RETURNS boolean LANGUAGE sql IMMUTABLE
+RETURN length(p_key) BETWEEN 1 AND 1024 AND length(p_group) BETWEEN 1 AND 128
+	AND length(p_tenant) BETWEEN 1 AND 128
+	AND coalesce(length(p_fingerprint) = 32, true)
+	AND coalesce(p_ttl BETWEEN 1 AND 3155760000000, true)
 	AND coalesce(p_lease BETWEEN 1 AND 604800000, true);
 
 -- An INSERT may have waited for one that was rolled back, and that one's token may be higher,
 -- unless no token was taken since ours. Take another token now that the record is locked.
-CREATE OR REPLACE FUNCTION @@hapax_token_retake(p_tenant bytea, p_group bytea, p_key bytea, p_now bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION @@hapax_token_retake(p_tenant bytea, p_group bytea, p_key bytea,
+	p_now bigint) RETURNS bigint
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	v_token bigint := @@hapax_token_next(p_now);
 BEGIN
-	UPDATE @@hapax_record r SET token = v_token WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key;
+	UPDATE @@hapax_record r SET token = v_token WHERE r.tenant = p_tenant AND r.grp = p_group
+		AND r.key = p_key;
 	RETURN v_token;
 END
 $$;
@@ -199,8 +218,9 @@ $$;
 -- below. First, the row of a new key: a claim or a mark. Returns its token. NULL: the key has a
 -- row, too many keys are parked, or an argument is invalid.
 CREATE OR REPLACE FUNCTION @@hapax_insert(
-	p_tenant bytea, p_group bytea, p_key bytea, p_is_claim boolean, p_print bytea, p_attempt_id bytea, p_owner bytea,
-	p_lapse integer, p_now bigint, p_lease bigint, p_ttl bigint, p_parked_max bigint, p_cause bytea)
+	p_tenant bytea, p_group bytea, p_key bytea, p_is_claim boolean, p_print bytea,
+	p_attempt_id bytea, p_owner bytea, p_lapse integer, p_now bigint, p_lease bigint,
+	p_ttl bigint, p_parked_max bigint, p_cause bytea)
 RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
 	v_token bigint := nextval('@@hapax_token');
@@ -208,12 +228,15 @@ BEGIN
 	IF v_token < (p_now - 1000) * 1000 THEN
 		v_token := @@hapax_token_follow(p_now, v_token);
 	END IF;
-	INSERT INTO @@hapax_record SELECT p_tenant, p_group, p_key, CASE WHEN p_is_claim THEN 1 ELSE 2 END,
-		CASE WHEN p_is_claim THEN 0 ELSE 1 END, p_lapse, 0, 0, false, 1, v_token, p_now, p_now,
+	INSERT INTO @@hapax_record SELECT p_tenant, p_group, p_key, CASE WHEN p_is_claim THEN 1
+		ELSE 2 END, CASE WHEN p_is_claim THEN 0 ELSE 1 END, p_lapse, 0, 0, false, 1,
+			v_token, p_now, p_now,
 		CASE WHEN p_is_claim THEN p_now + coalesce(p_lease, 0) ELSE 0 END,
-		CASE WHEN p_is_claim THEN NULL ELSE p_now + p_ttl END, p_ttl, (p_now + p_ttl) / 300000, 0, 0, p_print,
-		p_attempt_id, p_owner, NULL, NULL, NULL, NULL, p_cause
-		WHERE @@hapax_is_good(p_key, p_group, p_tenant, p_print, p_ttl, p_lease) AND p_lapse IS NOT NULL
+		CASE WHEN p_is_claim THEN NULL ELSE p_now + p_ttl END, p_ttl,
+		(p_now + p_ttl) / 300000, 0, 0, p_print, p_attempt_id, p_owner, NULL, NULL, NULL,
+		NULL, p_cause
+		WHERE @@hapax_is_good(p_key, p_group, p_tenant, p_print, p_ttl, p_lease)
+			AND p_lapse IS NOT NULL
 		AND (p_parked_max IS NULL OR coalesce((SELECT s.parked FROM @@hapax_scope s
 			WHERE s.tenant = p_tenant AND s.grp = p_group) < p_parked_max, true))
 		ON CONFLICT DO NOTHING;
@@ -229,23 +252,25 @@ $$;
 
 -- A claim or check of a key without a row. NULL: there is one by now.
 CREATE OR REPLACE FUNCTION @@hapax_new(
-	o @@hapax_op, p_now bigint, p_parked_max bigint, p_lease_less boolean) RETURNS @@hapax_answer
+	o @@hapax_op, p_now bigint, p_parked_max bigint, p_lease_less boolean)
+	RETURNS @@hapax_answer
 LANGUAGE plpgsql AS $$
 DECLARE
 	a @@hapax_answer;
 	v_now bigint := coalesce(p_now, @@hapax_now());
 	v_is_claim boolean := o.type = 1;
 	v_lapse smallint := CASE WHEN v_is_claim AND o.flags & 2 <> 0 THEN 1 ELSE 0 END;
-	v_lease bigint := CASE WHEN NOT v_is_claim THEN 0 WHEN p_lease_less THEN v_now ELSE v_now + o.lease END;
+	v_lease bigint := CASE WHEN NOT v_is_claim THEN 0 WHEN p_lease_less THEN v_now
+		ELSE v_now + o.lease END;
 BEGIN
 	IF o.flags & 1 <> 0
 		AND length(o.tenant) + length(o.grp) + length(o.key) + coalesce(length(o.owner), 0)
 			+ coalesce(length(o.cause), 0) > o.room THEN
 		RETURN NULL;
 	END IF;
-	a.token := @@hapax_insert(o.tenant, o.grp, o.key, v_is_claim, o.print, o.attempt_id, o.owner, v_lapse, v_now,
-		CASE WHEN v_is_claim AND NOT p_lease_less THEN o.lease END, o.ttl,
-		CASE WHEN v_is_claim THEN p_parked_max END, o.cause);
+	a.token := @@hapax_insert(o.tenant, o.grp, o.key, v_is_claim, o.print, o.attempt_id,
+		o.owner, v_lapse, v_now, CASE WHEN v_is_claim AND NOT p_lease_less THEN o.lease END,
+		o.ttl, CASE WHEN v_is_claim THEN p_parked_max END, o.cause);
 	IF a.token IS NULL THEN
 		RETURN NULL;
 	END IF;
@@ -292,11 +317,13 @@ DECLARE
 	v_awaited boolean;
 BEGIN
 	UPDATE @@hapax_record r SET state = 2, changed = greatest(v_now, r.changed), lease_ends = 0,
-		expires = greatest(v_now, r.changed) + r.ttl, bucket = (greatest(v_now, r.changed) + r.ttl) / 300000,
-		attempt_id = NULL, owner = NULL, error = NULL, result_kind = coalesce(o.kind, 0),
+		expires = greatest(v_now, r.changed) + r.ttl,
+		bucket = (greatest(v_now, r.changed) + r.ttl) / 300000, attempt_id = NULL,
+		owner = NULL, error = NULL, result_kind = coalesce(o.kind, 0),
 		result_class = coalesce(o.class, 0), result_status = coalesce(o.status, 0),
 		result_omitted = coalesce(o.omitted, 0), headers = o.headers, body = o.body
-		WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key AND r.token = o.token AND r.state = 1
+		WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key AND r.token = o.token
+			AND r.state = 1
 		RETURNING r.token, r.attempt, r.first_seen, r.expires, r.awaited
 		INTO a.token, a.attempt, a.first_seen, a.expires, v_awaited;
 	IF NOT FOUND THEN
@@ -318,7 +345,8 @@ $$;
 -- Decide and apply one operation. p_now NULL: the server's clock. p_lease_less: a claim that
 -- belongs to the caller's transaction.
 CREATE OR REPLACE FUNCTION @@hapax_one(
-	o @@hapax_op, p_now bigint, p_parked_max bigint, p_lease_less boolean) RETURNS @@hapax_answer
+	o @@hapax_op, p_now bigint, p_parked_max bigint, p_lease_less boolean)
+	RETURNS @@hapax_answer
 LANGUAGE plpgsql AS $$
 DECLARE
 	old @@hapax_record;
@@ -339,7 +367,8 @@ DECLARE
 	v_room bigint;
 	v_due numeric;
 BEGIN
-	IF o.type = 3 AND o.flags & 1 = 0 AND coalesce(length(o.headers), 0) + coalesce(length(o.body), 0) <= 512 THEN
+	IF o.type = 3 AND o.flags & 1 = 0
+		AND coalesce(length(o.headers), 0) + coalesce(length(o.body), 0) <= 512 THEN
 		a := @@hapax_end(o, p_now);
 		IF a.outcome IS NOT NULL THEN
 			RETURN a;
@@ -348,7 +377,8 @@ BEGIN
 	LOOP
 		IF v_locks THEN
 			SELECT * INTO old FROM @@hapax_record r
-				WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key FOR UPDATE;
+				WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key
+					FOR UPDATE;
 		ELSE
 			SELECT * INTO old FROM @@hapax_record r
 				WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key;
@@ -361,7 +391,8 @@ BEGIN
 		END IF;
 		v_now := greatest(coalesce(p_now, @@hapax_now()), old.changed);
 		-- 2048: ttl is the time of expiry; convert it to a span from now.
-		v_ttl := CASE WHEN o.flags & 2048 <> 0 THEN least(greatest(o.ttl - v_now, 1), 3155760000000) ELSE o.ttl END;
+		v_ttl := CASE WHEN o.flags & 2048 <> 0
+			THEN least(greatest(o.ttl - v_now, 1), 3155760000000) ELSE o.ttl END;
 		v_alive := old.state IS NOT NULL
 			AND NOT (old.state IN (2, 3) AND coalesce(old.expires <= v_now, false));
 		a := NULL;
@@ -386,9 +417,11 @@ BEGIN
 			ELSE
 				a.unverified := o.print IS NULL OR old.fingerprint IS NULL;
 				IF NOT a.unverified
-					AND substring(o.print FOR length(old.fingerprint)) <> old.fingerprint THEN
+					AND substring(o.print FOR length(old.fingerprint))
+					<> old.fingerprint THEN
 					a.outcome := 4;
-				ELSIF old.state = 1 AND o.type = 1 AND o.attempt_id = old.attempt_id THEN
+				ELSIF old.state = 1 AND o.type = 1
+					AND o.attempt_id = old.attempt_id THEN
 					a.outcome := 1;
 					v_enters := 1;
 					v_renews := true;
@@ -397,7 +430,8 @@ BEGIN
 					-- Only once: the current holder may hold the key for long.
 					IF v_awaits AND old.awaited IS NULL THEN
 						v_awaits := false;
-						CONTINUE WHEN NOT @@hapax_await(o.tenant, o.grp, o.key, old.token);
+						CONTINUE WHEN NOT @@hapax_await(o.tenant, o.grp,
+							o.key, old.token);
 					END IF;
 				ELSIF old.state = 1 AND old.on_lapse = 1 THEN
 					a.outcome := 5;
@@ -434,7 +468,8 @@ BEGIN
 		ELSIF o.type = 8 THEN -- forget
 			IF NOT v_alive OR (o.flags & 8 <> 0 AND old.state = 3) THEN
 				a.outcome := 8;
-			ELSIF (old.state IN (1, 4) AND o.flags & 4 = 0) OR (o.flags & 8 <> 0 AND old.origin <> 2) THEN
+			ELSIF (old.state IN (1, 4) AND o.flags & 4 = 0)
+				OR (o.flags & 8 <> 0 AND old.origin <> 2) THEN
 				a.outcome := 9;
 			ELSIF o.flags & 8 <> 0 AND o.flags & 128 <> 0
 				AND @@hapax_body(old) IS DISTINCT FROM o.expected THEN
@@ -444,7 +479,8 @@ BEGIN
 				v_removes := true;
 			END IF;
 		ELSIF o.type = 9 THEN -- set
-			IF v_alive AND old.state <> 3 AND NOT (old.state = 2 AND old.origin = 2) AND o.flags & 32 = 0 THEN
+			IF v_alive AND old.state <> 3 AND NOT (old.state = 2 AND old.origin = 2)
+				AND o.flags & 32 = 0 THEN
 				a.outcome := 9;
 			ELSIF (o.flags & 32 <> 0 AND v_alive AND old.state <> 3)
 				OR (o.flags & 64 <> 0 AND (NOT v_alive OR old.state = 3))
@@ -481,9 +517,11 @@ BEGIN
 			nxt.expires := o.expires;
 			nxt.ttl := o.ttl;
 			-- The times of a loaded record may be any numbers.
-			v_due := CASE WHEN o.state = 1 THEN o.lease::numeric + o.ttl ELSE o.expires END;
+			v_due := CASE WHEN o.state = 1 THEN o.lease::numeric + o.ttl
+				ELSE o.expires END;
 			nxt.bucket := CASE WHEN v_due IS NOT NULL
-				THEN least(greatest(div(v_due, 300000), -2147483648), 2147483647) END;
+				THEN least(greatest(div(v_due, 300000), -2147483648), 2147483647)
+				END;
 			nxt.fingerprint := o.print;
 			nxt.attempt_id := o.attempt_id;
 			nxt.owner := o.owner;
@@ -497,7 +535,8 @@ BEGIN
 		IF v_acquires THEN
 			IF o.type = 1 THEN
 				PERFORM 1 FROM @@hapax_scope s
-					WHERE s.tenant = o.tenant AND s.grp = o.grp AND s.parked >= p_parked_max;
+					WHERE s.tenant = o.tenant AND s.grp = o.grp
+						AND s.parked >= p_parked_max;
 				IF FOUND THEN
 					a.outcome := -3;
 					a.unverified := false;
@@ -545,7 +584,8 @@ BEGIN
 			nxt.lease_ends := 0;
 			nxt.expires := NULL;
 			IF v_enters = 1 THEN
-				nxt.lease_ends := CASE WHEN p_lease_less THEN v_now ELSE v_now + o.lease END;
+				nxt.lease_ends := CASE WHEN p_lease_less THEN v_now
+					ELSE v_now + o.lease END;
 				IF NOT v_renews OR nxt.bucket IS NULL THEN
 					nxt.bucket := (v_now + nxt.ttl) / 300000;
 				END IF;
@@ -560,7 +600,8 @@ BEGIN
 					nxt.error := v_error;
 				ELSE
 					nxt.owner := NULL;
-					IF o.type = 9 AND v_alive AND old.state <> 3 AND o.flags & 16 <> 0 THEN
+					IF o.type = 9 AND v_alive AND old.state <> 3
+						AND o.flags & 16 <> 0 THEN
 						nxt.expires := old.expires;
 					END IF;
 				END IF;
@@ -570,10 +611,15 @@ BEGIN
 		IF v_result OR v_acquires THEN
 			nxt.result_kind := CASE WHEN v_result THEN coalesce(o.kind, 0) ELSE 0 END;
 			nxt.result_class := CASE WHEN v_result THEN coalesce(o.class, 0) ELSE 0 END;
-			nxt.result_status := CASE WHEN v_result THEN coalesce(o.status, 0) ELSE 0 END;
-			nxt.result_omitted := CASE WHEN v_result THEN coalesce(o.omitted, 0) ELSE 0 END;
-			nxt.result_apart := v_result AND coalesce(length(o.headers), 0) + coalesce(length(o.body), 0) > 512;
-			nxt.headers := CASE WHEN v_result AND NOT nxt.result_apart THEN o.headers END;
+			nxt.result_status := CASE WHEN v_result THEN coalesce(o.status, 0)
+				ELSE 0 END;
+			nxt.result_omitted := CASE WHEN v_result THEN coalesce(o.omitted, 0)
+				ELSE 0 END;
+			nxt.result_apart := v_result
+				AND coalesce(length(o.headers), 0)
+				+ coalesce(length(o.body), 0) > 512;
+			nxt.headers := CASE WHEN v_result AND NOT nxt.result_apart
+				THEN o.headers END;
 			nxt.body := CASE WHEN v_result AND NOT nxt.result_apart THEN o.body END;
 			nxt.tenant := o.tenant;
 			nxt.grp := o.grp;
@@ -590,7 +636,8 @@ BEGIN
 					a := @@hapax_show(a, old, false);
 					-- Another transaction has just removed the result: read
 					-- again, and lock the record.
-					IF old.result_apart AND a.outcome <> 4 AND NOT v_locks AND a.headers IS NULL
+					IF old.result_apart AND a.outcome <> 4 AND NOT v_locks
+						AND a.headers IS NULL
 						AND a.body IS NULL THEN
 						v_locks := true;
 						CONTINUE;
@@ -609,18 +656,24 @@ BEGIN
 		IF o.flags & 1 <> 0 AND (v_alive OR o.type NOT IN (8, 9)) THEN
 			v_room := length(o.tenant) + length(o.grp) + length(o.key);
 			IF o.type IN (8, 9) THEN
-				v_room := v_room + coalesce(length(old.owner), 0) + coalesce(length(old.error), 0)
+				v_room := v_room + coalesce(length(old.owner), 0)
+					+ coalesce(length(old.error), 0)
 					+ coalesce(length(old.cause), 0) + @@hapax_result_size(old);
 			ELSE
-				v_room := v_room + coalesce(length(nxt.owner), 0) + coalesce(length(nxt.error), 0)
+				v_room := v_room + coalesce(length(nxt.owner), 0)
+					+ coalesce(length(nxt.error), 0)
 					+ coalesce(length(nxt.cause), 0)
-					+ CASE WHEN v_result THEN coalesce(length(o.headers), 0) + coalesce(length(o.body), 0)
-					WHEN v_alive AND nxt.state = 2 THEN @@hapax_result_size(old) ELSE 0 END;
+					+ CASE WHEN v_result
+						THEN coalesce(length(o.headers), 0)
+						+ coalesce(length(o.body), 0)
+					WHEN v_alive AND nxt.state = 2 THEN @@hapax_result_size(old)
+						ELSE 0 END;
 			END IF;
 			IF v_room > o.room THEN
 				IF o.flags & 512 = 0 THEN
-					RAISE EXCEPTION 'more room is needed for the record' USING ERRCODE = 'HX003',
-						DETAIL = o.place || ' ' || v_room;
+					RAISE EXCEPTION 'more room is needed for the record'
+						USING ERRCODE = 'HX003',
+							DETAIL = o.place || ' ' || v_room;
 				END IF;
 				a := NULL;
 				a.place := o.place;
@@ -635,7 +688,8 @@ BEGIN
 
 		IF v_removes THEN
 			a := @@hapax_describe(a, old, v_now);
-			DELETE FROM @@hapax_record r WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key;
+			DELETE FROM @@hapax_record r WHERE r.tenant = o.tenant AND r.grp = o.grp
+				AND r.key = o.key;
 			PERFORM @@hapax_follow(o, old, NULL, true);
 			IF old.awaited AND old.state = 1 THEN
 				PERFORM @@hapax_tell(old.token);
@@ -659,7 +713,8 @@ BEGIN
 			UPDATE @@hapax_record r SET token = nxt.token
 				WHERE r.tenant = nxt.tenant AND r.grp = nxt.grp AND r.key = nxt.key;
 		END IF;
-		IF old.result_apart OR nxt.result_apart OR (coalesce(old.state, 0) = 4) <> (nxt.state = 4) THEN
+		IF old.result_apart OR nxt.result_apart
+			OR (coalesce(old.state, 0) = 4) <> (nxt.state = 4) THEN
 			PERFORM @@hapax_follow(o, old, nxt, false);
 		END IF;
 		IF old.awaited AND old.state = 1 AND (nxt.state <> 1 OR nxt.token <> old.token) THEN
@@ -677,11 +732,13 @@ $$;
 CREATE OR REPLACE FUNCTION @@hapax_body(r @@hapax_record) RETURNS bytea LANGUAGE sql AS $$
 	SELECT coalesce(CASE WHEN r.result_apart THEN (SELECT p.body FROM @@hapax_result p
 		WHERE p.tenant = r.tenant AND p.grp = r.grp AND p.key = r.key AND p.token = r.token
-		AND p.expires = coalesce(r.expires, 9223372036854775807)) ELSE r.body END, ''::bytea)
+		AND p.expires = coalesce(r.expires, 9223372036854775807)) ELSE r.body END,
+		''::bytea)
 $$;
 
 CREATE OR REPLACE FUNCTION @@hapax_result_size(r @@hapax_record) RETURNS bigint LANGUAGE sql AS $$
-	SELECT CASE WHEN r.result_apart THEN (SELECT coalesce(length(p.headers), 0) + coalesce(length(p.body), 0)
+	SELECT CASE WHEN r.result_apart
+		THEN (SELECT coalesce(length(p.headers), 0) + coalesce(length(p.body), 0)
 		FROM @@hapax_result p
 		WHERE p.tenant = r.tenant AND p.grp = r.grp AND p.key = r.key AND p.token = r.token
 		AND p.expires = coalesce(r.expires, 9223372036854775807))
@@ -691,7 +748,8 @@ $$;
 -- A group that is all or nothing. Everything runs in a subtransaction, which is undone unless all
 -- operations succeed.
 CREATE OR REPLACE FUNCTION @@hapax_all(
-	p_ops @@hapax_op[], p_now bigint, p_parked_max bigint, p_lease_less boolean) RETURNS SETOF @@hapax_answer
+	p_ops @@hapax_op[], p_now bigint, p_parked_max bigint, p_lease_less boolean)
+	RETURNS SETOF @@hapax_answer
 LANGUAGE plpgsql AS $$
 DECLARE
 	o @@hapax_op;
@@ -727,7 +785,8 @@ BEGIN
 		IF v_goes THEN
 			IF v_took AND o.type = 1 THEN
 				UPDATE @@hapax_record r SET token = v_token
-					WHERE r.tenant = o.tenant AND r.grp = o.grp AND r.key = o.key;
+					WHERE r.tenant = o.tenant AND r.grp = o.grp
+						AND r.key = o.key;
 				a.token := v_token;
 				a.record_token := v_token;
 			END IF;
@@ -780,7 +839,8 @@ BEGIN
 		a.place := i;
 		a.unverified := false;
 		a.lease_left := 0;
-		IF old.state IS NULL OR (old.state IN (2, 3) AND coalesce(old.expires <= v_now, false)) THEN
+		IF old.state IS NULL OR (old.state IN (2, 3)
+			AND coalesce(old.expires <= v_now, false)) THEN
 			a.outcome := 8;
 		ELSE
 			a.outcome := 7;
@@ -798,12 +858,12 @@ $$;
 -- they take effect together; 2: all or nothing.
 CREATE OR REPLACE FUNCTION @@hapax_operate(
 	p_now bigint, p_group_kind smallint, p_lease_less boolean, p_parked_max bigint,
-	p_type smallint[], p_flags integer[], p_room bigint[], p_tenant bytea[], p_group bytea[], p_key bytea[],
-	p_print bytea[], p_attempt_id bytea[], p_owner bytea[], p_error bytea[], p_expected bytea[],
-	p_lease bigint[], p_ttl bigint[], p_token bigint[], p_kind smallint[], p_class smallint[],
-	p_status integer[], p_omitted bigint[], p_headers bytea[], p_body bytea[], p_state smallint[],
-	p_origin smallint[], p_attempt bigint[], p_first_seen bigint[], p_changed bigint[], p_expires bigint[],
-	p_cause bytea[])
+	p_type smallint[], p_flags integer[], p_room bigint[], p_tenant bytea[], p_group bytea[],
+	p_key bytea[], p_print bytea[], p_attempt_id bytea[], p_owner bytea[], p_error bytea[],
+	p_expected bytea[], p_lease bigint[], p_ttl bigint[], p_token bigint[], p_kind smallint[],
+	p_class smallint[], p_status integer[], p_omitted bigint[], p_headers bytea[],
+	p_body bytea[], p_state smallint[], p_origin smallint[], p_attempt bigint[],
+	p_first_seen bigint[], p_changed bigint[], p_expires bigint[], p_cause bytea[])
 RETURNS SETOF @@hapax_answer LANGUAGE plpgsql AS $$
 DECLARE
 	o @@hapax_op;
@@ -818,16 +878,19 @@ BEGIN
 	IF p_group_kind > 0 THEN
 		FOR i IN 1..cardinality(p_key) LOOP
 			PERFORM 1 FROM @@hapax_record r
-				WHERE r.tenant = p_tenant[i] AND r.grp = p_group[i] AND r.key = p_key[i] FOR UPDATE;
+				WHERE r.tenant = p_tenant[i] AND r.grp = p_group[i]
+					AND r.key = p_key[i] FOR UPDATE;
 		END LOOP;
 	END IF;
-	FOR o IN SELECT u.place::integer, u.t, u.f, u.r, u.te, u.g, u.k, u.p, u.ai, u.ow, u.e, u.x, u.l, u.tt, u.tk, u.ki,
+	FOR o IN SELECT u.place::integer, u.t, u.f, u.r, u.te, u.g, u.k, u.p, u.ai, u.ow, u.e, u.x,
+		u.l, u.tt, u.tk, u.ki,
 			u.cl, u.st, u.om, u.h, u.b, u.s, u.og, u.at, u.fs, u.ch, u.ex, u.ca
-		FROM unnest(p_type, p_flags, p_room, p_tenant, p_group, p_key, p_print, p_attempt_id, p_owner, p_error,
-			p_expected, p_lease, p_ttl, p_token, p_kind, p_class, p_status, p_omitted, p_headers, p_body,
-			p_state, p_origin, p_attempt, p_first_seen, p_changed, p_expires, p_cause)
-		WITH ORDINALITY AS u (t, f, r, te, g, k, p, ai, ow, e, x, l, tt, tk, ki, cl, st, om, h, b, s, og, at, fs,
-			ch, ex, ca, place) LOOP
+		FROM unnest(p_type, p_flags, p_room, p_tenant, p_group, p_key, p_print,
+			p_attempt_id, p_owner, p_error, p_expected, p_lease, p_ttl, p_token, p_kind,
+			p_class, p_status, p_omitted, p_headers, p_body, p_state, p_origin,
+			p_attempt, p_first_seen, p_changed, p_expires, p_cause)
+		WITH ORDINALITY AS u (t, f, r, te, g, k, p, ai, ow, e, x, l, tt, tk, ki, cl, st, om,
+			h, b, s, og, at, fs, ch, ex, ca, place) LOOP
 		IF p_group_kind = 2 THEN
 			v_ops := v_ops || o;
 		ELSE
@@ -846,12 +909,12 @@ $$;
 CREATE OR REPLACE FUNCTION @@hapax_join(
 	p_wait_ms bigint,
 	p_now bigint, p_group_kind smallint, p_lease_less boolean, p_parked_max bigint,
-	p_type smallint[], p_flags integer[], p_room bigint[], p_tenant bytea[], p_group bytea[], p_key bytea[],
-	p_print bytea[], p_attempt_id bytea[], p_owner bytea[], p_error bytea[], p_expected bytea[],
-	p_lease bigint[], p_ttl bigint[], p_token bigint[], p_kind smallint[], p_class smallint[],
-	p_status integer[], p_omitted bigint[], p_headers bytea[], p_body bytea[], p_state smallint[],
-	p_origin smallint[], p_attempt bigint[], p_first_seen bigint[], p_changed bigint[], p_expires bigint[],
-	p_cause bytea[])
+	p_type smallint[], p_flags integer[], p_room bigint[], p_tenant bytea[], p_group bytea[],
+	p_key bytea[], p_print bytea[], p_attempt_id bytea[], p_owner bytea[], p_error bytea[],
+	p_expected bytea[], p_lease bigint[], p_ttl bigint[], p_token bigint[], p_kind smallint[],
+	p_class smallint[], p_status integer[], p_omitted bigint[], p_headers bytea[],
+	p_body bytea[], p_state smallint[], p_origin smallint[], p_attempt bigint[],
+	p_first_seen bigint[], p_changed bigint[], p_expires bigint[], p_cause bytea[])
 RETURNS SETOF @@hapax_answer LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	a @@hapax_answer;
@@ -859,10 +922,11 @@ DECLARE
 	v_detail text;
 BEGIN
 	PERFORM set_config('lock_timeout', p_wait_ms::text, true);
-	RETURN QUERY SELECT * FROM @@hapax_operate(p_now, p_group_kind, p_lease_less, p_parked_max, p_type, p_flags, p_room,
-		p_tenant, p_group, p_key, p_print, p_attempt_id, p_owner, p_error, p_expected, p_lease, p_ttl, p_token,
-		p_kind, p_class, p_status, p_omitted, p_headers, p_body, p_state, p_origin, p_attempt, p_first_seen,
-		p_changed, p_expires, p_cause);
+	RETURN QUERY SELECT * FROM @@hapax_operate(p_now, p_group_kind, p_lease_less, p_parked_max,
+		p_type, p_flags, p_room, p_tenant, p_group, p_key, p_print, p_attempt_id, p_owner,
+		p_error, p_expected, p_lease, p_ttl, p_token, p_kind, p_class, p_status, p_omitted,
+		p_headers, p_body, p_state, p_origin, p_attempt, p_first_seen, p_changed, p_expires,
+		p_cause);
 	PERFORM set_config('lock_timeout', v_wait, true);
 EXCEPTION WHEN others THEN
 	GET STACKED DIAGNOSTICS v_detail = PG_EXCEPTION_DETAIL;
@@ -882,8 +946,9 @@ $$;
 -- or there is no room. Then hapax_tx_claim() decides. The INSERT takes the token, and sets its own
 -- lock timeout.
 CREATE OR REPLACE FUNCTION @@hapax_tx_take(
-	p_wait_ms bigint, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint, p_tenant bytea, p_group bytea,
-	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint, p_cause bytea)
+	p_wait_ms bigint, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint,
+	p_tenant bytea, p_group bytea, p_key bytea, p_print bytea, p_attempt_id bytea,
+	p_owner bytea, p_ttl bigint, p_cause bytea)
 RETURNS bytea LANGUAGE plpgsql AS $$
 DECLARE
 	v_now bigint := coalesce(p_now, @@hapax_now());
@@ -891,30 +956,35 @@ DECLARE
 	v_token bigint;
 	v_last bigint;
 BEGIN
-	INSERT INTO @@hapax_record AS r SELECT p_tenant, p_group, p_key, 1, 0, (p_flags >> 1) & 1, 0, 0, false, 1, t.token,
-		v_now, v_now, v_now, NULL, p_ttl, (v_now + p_ttl) / 300000, 0, 0, p_print, p_attempt_id, p_owner,
-		NULL, NULL, NULL, NULL, p_cause
-		FROM (SELECT nextval('@@hapax_token') AS token, set_config('lock_timeout', p_wait_ms::text, true) AS wait
+	INSERT INTO @@hapax_record AS r SELECT p_tenant, p_group, p_key, 1, 0, (p_flags >> 1) & 1,
+		0, 0, false, 1, t.token, v_now, v_now, v_now, NULL, p_ttl, (v_now + p_ttl) / 300000,
+		0, 0, p_print, p_attempt_id, p_owner, NULL, NULL, NULL, NULL, p_cause
+		FROM (SELECT nextval('@@hapax_token') AS token,
+			set_config('lock_timeout', p_wait_ms::text, true) AS wait
 			OFFSET 0) t
 		WHERE t.wait IS NOT NULL AND t.token >= (v_now - 1000) * 1000
-		AND length(p_tenant) + length(p_group) + length(p_key) + coalesce(length(p_owner), 0)
+		AND length(p_tenant) + length(p_group) + length(p_key)
+		+ coalesce(length(p_owner), 0)
 			+ coalesce(length(p_cause), 0) <= p_room
 		AND @@hapax_is_good(p_key, p_group, p_tenant, p_print, p_ttl, NULL)
 		AND coalesce((SELECT s.parked FROM @@hapax_scope s
 			WHERE s.tenant = p_tenant AND s.grp = p_group) < p_parked_max, true)
 		ON CONFLICT DO NOTHING
-		RETURNING r.token, pg_sequence_last_value('@@hapax_token'::regclass) INTO v_token, v_last;
+		RETURNING r.token, pg_sequence_last_value('@@hapax_token'::regclass) INTO v_token,
+			v_last;
 	IF v_token <> v_last THEN
 		v_token := @@hapax_token_retake(p_tenant, p_group, p_key, v_now);
 	END IF;
-	RETURN CASE WHEN set_config('lock_timeout', v_wait, true) IS NOT NULL THEN int8send(v_token) || int8send(v_now) END;
+	RETURN CASE WHEN set_config('lock_timeout', v_wait, true) IS NOT NULL
+		THEN int8send(v_token) || int8send(v_now) END;
 END
 $$;
 
 -- Decide by the full rules, with waits of at most p_wait_ms.
 CREATE OR REPLACE FUNCTION @@hapax_tx_claim(
-	p_wait_ms bigint, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint, p_tenant bytea, p_group bytea,
-	p_key bytea, p_print bytea, p_attempt_id bytea, p_owner bytea, p_ttl bigint, p_cause bytea)
+	p_wait_ms bigint, p_now bigint, p_parked_max bigint, p_flags bigint, p_room bigint,
+	p_tenant bytea, p_group bytea, p_key bytea, p_print bytea, p_attempt_id bytea,
+	p_owner bytea, p_ttl bigint, p_cause bytea)
 RETURNS @@hapax_answer LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	o @@hapax_op;
@@ -944,8 +1014,9 @@ $$;
 -- Returns attempt, first seen and expiry. The same transaction must have written the claim (xmin):
 -- the handler may have ended it and begun another.
 CREATE OR REPLACE FUNCTION @@hapax_tx_finish(
-	p_now bigint, p_tenant bytea, p_group bytea, p_key bytea, p_token bigint, p_kind bigint, p_class bigint,
-	p_status bigint, p_omitted bigint, p_headers bytea, p_body bytea) RETURNS bytea
+	p_now bigint, p_tenant bytea, p_group bytea, p_key bytea, p_token bigint, p_kind bigint,
+	p_class bigint, p_status bigint, p_omitted bigint, p_headers bytea, p_body bytea)
+	RETURNS bytea
 LANGUAGE plpgsql SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
 	v_now bigint := coalesce(p_now, @@hapax_now());
@@ -958,14 +1029,17 @@ BEGIN
 		attempt_id = NULL, owner = NULL, error = NULL, result_kind = coalesce(p_kind, 0),
 		result_class = coalesce(p_class, 0), result_status = coalesce(p_status, 0),
 		result_omitted = coalesce(p_omitted, 0), headers = p_headers, body = p_body
-		WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key AND r.token = p_token AND r.state = 1
-		AND age(r.xmin) <= 0 AND coalesce(length(p_headers), 0) + coalesce(length(p_body), 0) <= 512
-		RETURNING int8send(r.attempt) || int8send(r.first_seen) || int8send(coalesce(r.expires, 9223372036854775807)),
+		WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key
+			AND r.token = p_token AND r.state = 1
+		AND age(r.xmin) <= 0 AND coalesce(length(p_headers), 0)
+		+ coalesce(length(p_body), 0) <= 512
+		RETURNING int8send(r.attempt) || int8send(r.first_seen)
+			|| int8send(coalesce(r.expires, 9223372036854775807)),
 		r.awaited INTO v_answer, v_awaited;
 	IF v_answer IS NULL OR v_awaited THEN
 		IF v_answer IS NULL THEN
-			RETURN @@hapax_tx_finish_slowly(p_now, p_tenant, p_group, p_key, p_token, p_kind, p_class, p_status,
-				p_omitted, p_headers, p_body);
+			RETURN @@hapax_tx_finish_slowly(p_now, p_tenant, p_group, p_key, p_token,
+				p_kind, p_class, p_status, p_omitted, p_headers, p_body);
 		END IF;
 		PERFORM @@hapax_tell(p_token);
 	END IF;
@@ -975,14 +1049,16 @@ $$;
 
 -- A large result, or a claim that has changed: decide by the full rules.
 CREATE OR REPLACE FUNCTION @@hapax_tx_finish_slowly(
-	p_now bigint, p_tenant bytea, p_group bytea, p_key bytea, p_token bigint, p_kind bigint, p_class bigint,
-	p_status bigint, p_omitted bigint, p_headers bytea, p_body bytea) RETURNS bytea
+	p_now bigint, p_tenant bytea, p_group bytea, p_key bytea, p_token bigint, p_kind bigint,
+	p_class bigint, p_status bigint, p_omitted bigint, p_headers bytea, p_body bytea)
+	RETURNS bytea
 LANGUAGE plpgsql AS $$
 DECLARE
 	o @@hapax_op;
 	a @@hapax_answer;
 BEGIN
-	PERFORM 1 FROM @@hapax_record r WHERE r.tenant = p_tenant AND r.grp = p_group AND r.key = p_key
+	PERFORM 1 FROM @@hapax_record r WHERE r.tenant = p_tenant AND r.grp = p_group
+		AND r.key = p_key
 		AND r.token = p_token AND age(r.xmin) > 0;
 	IF FOUND THEN
 		RAISE EXCEPTION 'the claim was made in another transaction' USING ERRCODE = 'HX008';
@@ -1004,6 +1080,7 @@ BEGIN
 	IF a.outcome <> 6 THEN
 		RAISE EXCEPTION 'the token is not the current one' USING ERRCODE = 'HX006';
 	END IF;
-	RETURN int8send(a.attempt) || int8send(a.first_seen) || int8send(coalesce(a.expires, 9223372036854775807));
+	RETURN int8send(a.attempt) || int8send(a.first_seen)
+		|| int8send(coalesce(a.expires, 9223372036854775807));
 END
 $$;

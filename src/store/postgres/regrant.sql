@@ -19,13 +19,16 @@ BEGIN
 		EXECUTE format('ALTER FUNCTION %s OWNER TO %s', f.name, f.owner::regrole);
 		FOR g IN SELECT DISTINCT e.grantee FROM aclexplode(f.given) e LOOP
 			EXECUTE format('REVOKE ALL ON FUNCTION %s FROM %s', f.name,
-				CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END);
+				CASE WHEN g.grantee = 0 THEN 'PUBLIC'
+				ELSE g.grantee::regrole::text END);
 		END LOOP;
-		FOR g IN SELECT e.grantee, bool_or(e.is_grantable AND e.grantee <> f.owner) AS grants
+		FOR g IN SELECT e.grantee,
+			bool_or(e.is_grantable AND e.grantee <> f.owner) AS grants
 				FROM aclexplode(f.grants) e GROUP BY e.grantee LOOP
 			EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %s%s', f.name,
-				CASE WHEN g.grantee = 0 THEN 'PUBLIC' ELSE g.grantee::regrole::text END,
-				CASE WHEN g.grants THEN ' WITH GRANT OPTION' ELSE '' END);
+				CASE WHEN g.grantee = 0 THEN 'PUBLIC'
+				ELSE g.grantee::regrole::text END, CASE WHEN g.grants
+					THEN ' WITH GRANT OPTION' ELSE '' END);
 		END LOOP;
 	END LOOP;
 END

@@ -91,20 +91,24 @@ DECLARE
 	name text;
 BEGIN
 	EXECUTE format($sql$
-		CREATE FUNCTION @@hapax_sees(p_tenant bytea) RETURNS boolean LANGUAGE sql STABLE PARALLEL SAFE
+		CREATE FUNCTION @@hapax_sees(p_tenant bytea) RETURNS boolean
+			LANGUAGE sql STABLE PARALLEL SAFE
 		RETURN p_tenant = convert_to(current_setting('hapax.tenant', true), 'UTF8')
-			OR (current_setting('hapax.tenant', true) = '*' AND pg_has_role(%L, 'USAGE'))
+			OR (current_setting('hapax.tenant', true) = '*'
+				AND pg_has_role(%L, 'USAGE'))
 	$sql$, current_user);
 	FOR i IN 0..7 LOOP
 		EXECUTE format('CREATE TABLE @@hapax_record_%s PARTITION OF @@hapax_record
 			FOR VALUES WITH (MODULUS 8, REMAINDER %s) WITH (fillfactor = 80)', i, i);
 	END LOOP;
-	FOREACH name IN ARRAY ARRAY['hapax_record', 'hapax_record_0', 'hapax_record_1', 'hapax_record_2',
-		'hapax_record_3', 'hapax_record_4', 'hapax_record_5', 'hapax_record_6', 'hapax_record_7',
-		'hapax_result', 'hapax_result_rest', 'hapax_scope', 'hapax_counter'] LOOP
+	FOREACH name IN ARRAY ARRAY['hapax_record', 'hapax_record_0', 'hapax_record_1',
+		'hapax_record_2', 'hapax_record_3', 'hapax_record_4', 'hapax_record_5',
+		'hapax_record_6', 'hapax_record_7', 'hapax_result', 'hapax_result_rest',
+		'hapax_scope', 'hapax_counter'] LOOP
 		EXECUTE format('ALTER TABLE @@%I ENABLE ROW LEVEL SECURITY', name);
 		EXECUTE format('ALTER TABLE @@%I FORCE ROW LEVEL SECURITY', name);
-		EXECUTE format('CREATE POLICY hapax_tenant ON @@%I USING (@@hapax_sees(tenant))', name);
+		EXECUTE format('CREATE POLICY hapax_tenant ON @@%I USING (@@hapax_sees(tenant))',
+			name);
 	END LOOP;
 END
 $do$;

@@ -10,4 +10,5 @@ ALTER TABLE @@hapax_record DROP CONSTRAINT IF EXISTS hapax_record_state_check;
 
 -- Functions whose parameters have changed.
 DROP FUNCTION IF EXISTS @@hapax_check_input(bytea, bytea, bytea, bytea, bigint);
-DROP FUNCTION IF EXISTS @@hapax_insert(bytea, bytea, bytea, boolean, bytea, bytea, bytea, integer, bigint, bigint, bigint);
+DROP FUNCTION IF EXISTS @@hapax_insert(bytea, bytea, bytea, boolean, bytea, bytea, bytea, integer,
+	bigint, bigint, bigint);
