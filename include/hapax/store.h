@@ -273,8 +273,9 @@ struct hapax_op {
 
 	/*
 	 * Receives the record; may be NULL. set and forget write its state before the operation,
-	 * all others its state after it; MISMATCH leaves out the result. Its bytes go into buf,
-	 * which is required with record and is cleared first. Not written if no record exists.
+	 * all others its state after it; MISMATCH leaves out result, owner, error and cause. Its
+	 * bytes go into buf, which is required with record and is cleared first. Not written if no
+	 * record exists.
 	 */
 	struct hapax_record *record;
 	struct hapax_buf *buf;

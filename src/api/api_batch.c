@@ -65,9 +65,6 @@ static void write_other(
 		hx_json_write_hex(json, "attempt_id", op->attempt_id, HAPAX_ATTEMPT_ID_SIZE);
 	if (op->outcome == HAPAX_OUTCOME_ACQUIRED || op->record == NULL || !has_record(op))
 		return;
-	/* A caller with another payload is told nothing of the run that has the key. */
-	if (op->outcome == HAPAX_OUTCOME_MISMATCH)
-		return;
 	if (item->record.owner.size > 0)
 		hx_json_write_any(json, "owner", item->record.owner);
 	if (item->record.error.size > 0)

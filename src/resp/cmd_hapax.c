@@ -62,12 +62,15 @@ void hx_resp_finish_hapax_lookup(struct hx_resp_answer *answer)
 {
 	const struct hapax_op *op = &answer->ops[0];
 	const struct hapax_record *record = op->record;
+	struct hapax_cause event;
+	bool has_event;
 
 	if (op->outcome != HAPAX_OUTCOME_FOUND) {
 		(void)hx_resp_put_null(answer->out, answer->protocol);
 		return;
 	}
-	(void)hx_resp_put_map(answer->out, 10, answer->protocol);
+	has_event = hapax_cause_read(record->cause, &event) != 0;
+	(void)hx_resp_put_map(answer->out, has_event ? 14 : 10, answer->protocol);
 	put_word(answer, "state", hapax_state_name(record->state));
 	put_word(answer, "origin", hapax_origin_name(record->origin));
 	put_number(answer, "token", (int64_t)record->token);
@@ -78,6 +81,12 @@ void hx_resp_finish_hapax_lookup(struct hx_resp_answer *answer)
 	put_bytes(answer, "owner", record->owner);
 	put_bytes(answer, "error", record->error);
 	put_bytes(answer, "result", record->result.body);
+	if (!has_event)
+		return;
+	put_bytes(answer, "event_id", event.id);
+	put_bytes(answer, "event_type", event.type);
+	put_bytes(answer, "event_source", event.source);
+	put_number(answer, "event_time_ms", event.time_ms);
 }
 
 static void finish_ok(struct hx_resp_answer *answer)

@@ -22,16 +22,24 @@
 
 enum { SCAN_COUNT_DEFAULT = 1000, SWEEP_COUNT_DEFAULT = 10000 };
 
+static void hide_run(struct hapax_record *record)
+{
+	memset(&record->result, 0, sizeof(record->result));
+	record->owner = hx_bytes(NULL, 0);
+	record->error = hx_bytes(NULL, 0);
+	record->cause = hx_bytes(NULL, 0);
+}
+
 /*
  * Postconditions of every backend: an answer is a status and, when OK, an outcome. A caller with
- * a different payload never gets the stored result (I7).
+ * a different payload never gets what the run with the key has stored (I7).
  */
 static void check_answers(struct hapax_op *ops, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		assert((ops[i].status == HAPAX_OK) == (ops[i].outcome != HAPAX_OUTCOME_NONE));
 		if (ops[i].outcome == HAPAX_OUTCOME_MISMATCH && ops[i].record != NULL)
-			memset(&ops[i].record->result, 0, sizeof(ops[i].record->result));
+			hide_run(ops[i].record);
 	}
 }
 

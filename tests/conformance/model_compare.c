@@ -101,9 +101,12 @@ bool model_compare(
 	if (op->record) {
 		struct model_record shown = *record;
 
-		/* I7: another payload never sees the result. */
-		if (op->outcome == HAPAX_OUTCOME_MISMATCH)
+		/* I7: another payload never sees the result, nor who ran it, for what, and how it failed. */
+		if (op->outcome == HAPAX_OUTCOME_MISMATCH) {
 			model_record_keep_result(model, &shown, NULL);
+			shown.owner = shown.error = shown.cause = (struct model_text){0};
+			shown.error_is_free = shown.cause_may_go = false;
+		}
 		const char *field = model_record_difference(&shown, op->record);
 
 		if (field)

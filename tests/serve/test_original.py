@@ -7,6 +7,7 @@ from daemon import log_line, post, post_batch, post_structured, serve, structure
 from harness import expect, expect_in, until
 from redis_wire import Wire, door
 from test_api import AUTH, Api, Listener
+from test_resp import fields
 
 ROUTE = "gateway:\n  routes:\n    - {path: /, key: 'field:data.order'}\n"
 CONFIG = AUTH + "log: {rate: 1000}\n" + ROUTE
@@ -101,6 +102,19 @@ def test_records_without_an_event(cli):
         expect((len(records), [record for record in records if "event" in record]), (5, []))
         until(lambda: blocked(daemon), "it is told")
         assert "original_job_id" not in blocked(daemon)[0], blocked(daemon)
+
+
+def test_the_redis_listener_shows_the_event(cli):
+    """A10: HAPAX.LOOKUP has the parts of the event; a key without one has no such fields."""
+    options = ("--resp", "127.0.0.1:0")
+    with upstream() as service, serve(cli, service.url, *options, config=CONFIG) as daemon, Wire(door(daemon)) as wire:
+        send(daemon, "binary", 1, "first", time=TIME)
+        found = fields(wire.ask("HAPAX.LOOKUP", "1"))
+        told = {name: value for name, value in found.items() if name.startswith("event_")}
+        whole = {"event_id": "first", "event_type": "order.paid", "event_source": "/shop", "event_time_ms": 1794978000000}
+        expect(told, whole)
+        wire.ask("HAPAX.CLAIM", "none")
+        expect([name for name in fields(wire.ask("HAPAX.LOOKUP", "none")) if name.startswith("event_")], [])
 
 
 def test_long_attributes_are_cut(cli):
