@@ -1,5 +1,6 @@
 """claim, renew, complete, release, park, resolve: the holder's commands."""
 
+import json
 import re
 
 from harness import expect, expect_in, expect_match, until
@@ -167,9 +168,20 @@ def test_on_lapse_park(cli):
 
 
 def test_the_payload_is_compared(cli):
-    cli.run("claim", "k", "--payload", "-", input=b"one")
+    cli.run("claim", "k", "--owner", "me", "--payload", "-", input=b"one")
+    expect("owner" in cli.run("claim", "k", "--payload", "-", "-o", "json", input=b"two", code=65).json, False)
     expect_match("^mismatch  ", cli.run("claim", "k", "--payload", "-", input=b"two", code=65).out)
     cli.run("claim", "k", "--payload", "-", input=b"one", code=75)
+
+
+def test_the_event_is_kept(cli):
+    """A10: as the events of a listener are."""
+    event = {"id": "evt_1", "type": "order.paid", "source": "/shop", "time": "2026-11-18T05:00:00.000Z"}
+    claim(cli, "k", "--event", json.dumps(event))
+    expect(cli.run("lookup", "k", "-o", "json").json["event"], event)
+    for wrong in ("[]", "{", '{"id": 1}', '{"name": "x"}'):
+        cli.run("claim", "other", "--event", wrong, code=64).says("--event: ")
+    cli.run("lookup", "other", code=1)
 
 
 def test_the_token_comes_from_the_environment_too(cli):

@@ -289,3 +289,18 @@ def test_term_finishes_what_runs_and_gives_back_the_rest(cli):
         expect(consume.stop()["ok"], 4)
         expect(stream.pending(), 0)
     expect(len(started.read_text().splitlines()), 6)
+
+
+def test_a_strategy_changes_without_a_gap(cli):
+    """E20: a message is a duplicate by the old key, too; the option needs its end."""
+    done, store = cli.folder / "done", f"sqlite:{cli.folder}/also.db"
+    with Stream() as stream:
+        there = ("--from", stream.url(), "--exec", f"cat >/dev/null; echo run >>{done}", "--idle-exit", "1s", "--store", store)
+        stream.fill([{"old": "1", "new": "7"}])
+        cli.run("consume", *there, "--strategy", "field:data.old")
+        stream.fill([{"old": "1", "new": "8"}, {"old": "2", "new": "9"}])
+        change = ("--strategy", "field:data.new", "--strategy-also", "field:data.old")
+        cli.run("consume", *there, *change, code=64).says("--strategy-also-until")
+        cli.run("consume", *there, *change, "--strategy-also-until", "soon", code=64).says("invalid time 'soon'")
+        cli.run("consume", *there, *change, "--strategy-also-until", "2999-01-01T00:00:00Z")
+    expect(done.read_text().count("run"), 2, "the first, and the one that is new by both keys")

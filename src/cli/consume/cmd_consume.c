@@ -23,6 +23,7 @@
 #include "net/http/http_url.h"
 #include "net/reactor.h"
 #include "net/signals.h"
+#include "wire/date.h"
 
 enum {
 	OPTION_FROM = HX_CONSUME_FROM,
@@ -30,6 +31,8 @@ enum {
 	OPTION_EXEC,
 	OPTION_FORM,
 	OPTION_STRATEGY,
+	OPTION_ALSO,
+	OPTION_ALSO_UNTIL,
 	OPTION_INCLUDE,
 	OPTION_EXCLUDE,
 	OPTION_ON_MISSING,
@@ -70,6 +73,10 @@ static const struct hx_option options[] = {
 	 "form of the CloudEvent (default: binary)", form_choices},
 	{OPTION_STRATEGY, "strategy", 's', HX_OPTION_TEXT, "S",
 	 "key strategy; see 'hapax help key'", NULL},
+	{OPTION_ALSO, "strategy-also", 0, HX_OPTION_TEXT, "S",
+	 "while the strategy changes: the old one", NULL},
+	{OPTION_ALSO_UNTIL, "strategy-also-until", 0, HX_OPTION_TEXT, "TIME",
+	 "when the old strategy ends: at least a TTL from now", NULL},
 	{OPTION_INCLUDE, "include", 0, HX_OPTION_TEXT, "PATH",
 	 "content: hash only PATH; may be repeated", NULL},
 	{OPTION_EXCLUDE, "exclude", 0, HX_OPTION_TEXT, "PATH",
@@ -208,6 +215,26 @@ static int read_paths(const struct consume *consume, int id, const char **paths,
 		consume->inv->command->name, "too many paths: the limit is %d", PATHS_MAX);
 }
 
+/* An old strategy without an end would double the claims forever. */
+static int read_also(struct consume *consume, struct hapax_key_options *to)
+{
+	const char *command = consume->inv->command->name;
+	const char *until = text_of(consume, OPTION_ALSO_UNTIL);
+
+	to->also = text_of(consume, OPTION_ALSO);
+	if ((to->also != NULL) != (until != NULL) ||
+	    (to->also != NULL && consume->options.strategy == NULL))
+		return hx_report_usage(
+			command,
+			"--strategy-also needs --strategy and --strategy-also-until, and the other "
+			"way round");
+	if (until != NULL && !hx_date_parse(hapax_bytes_from_text(until), &to->also_until_ms))
+		return hx_report_misuse(
+			command, "use RFC 3339, as in 2027-01-31T00:00:00Z",
+			"--strategy-also-until: invalid time '%s'", until);
+	return HX_EXIT_OK;
+}
+
 static int read_key(struct consume *consume)
 {
 	const struct hx_settings *settings = &consume->inv->settings;
@@ -231,6 +258,8 @@ static int read_key(struct consume *consume)
 	}
 	consume->options.strategy = text_of(consume, OPTION_STRATEGY);
 	consume->options.key_options = to;
+	if (code == HX_EXIT_OK)
+		code = read_also(consume, to);
 	if (code != HX_EXIT_OK || consume->options.strategy == NULL)
 		return code;
 	/* Check the strategy before a store is opened. */

@@ -15,8 +15,12 @@
 #include "cli/input/input.h"
 #include "cli/print/record_out.h"
 #include "cli/print/text.h"
+#include "wire/json/json_object.h"
+#include "wire/record/record_json.h"
 
-enum { OPTION_PAYLOAD = 1, OPTION_LEASE, OPTION_ON_LAPSE, OPTION_OWNER };
+enum { OPTION_PAYLOAD = 1, OPTION_LEASE, OPTION_ON_LAPSE, OPTION_OWNER, OPTION_EVENT };
+
+enum { EVENT_SIZE_MAX = 64 * 1024 };
 
 /* HX_EXIT_OK: first or acquired; HX_EXIT_NO, HX_EXIT_BUSY, HX_EXIT_MISMATCH. */
 static int exit_of(enum hapax_outcome outcome)
@@ -149,13 +153,40 @@ static int print(struct hx_invocation *inv, struct hapax_store *store, struct ha
 	return exit_of(op->outcome);
 }
 
+/* The event that the key is claimed for, which is kept with the record. */
+static int read_event(
+	struct hx_invocation *inv, const char *text, unsigned char buffer[HAPAX_CAUSE_SIZE_MAX],
+	struct hapax_bytes *ret_cause)
+{
+	struct hx_event_json event = {.given = 0};
+	struct hx_json_reader reader;
+	struct hapax_error err;
+	int code = HX_EXIT_OK;
+
+	hx_json_reader_init(&reader, EVENT_SIZE_MAX, NULL);
+	if (hx_json_reader_read(&reader, hapax_bytes_from_text(text), &err) != HAPAX_OK ||
+	    hx_json_object_read(
+		    &reader, &reader.tree.nodes[0], &hx_event_json_section, HX_JSON_FIELD_ALWAYS,
+		    &event, &err) != HAPAX_OK)
+		code = hx_report_usage(inv->command->name, "--event: %s", err.message);
+	else
+		*ret_cause = hx_record_cause_from_json(&event, buffer);
+	hx_json_reader_done(&reader);
+	return code;
+}
+
 /* With the holder's values, which a mark does not have. */
 static int apply_claim(struct hx_invocation *inv, struct hapax_op *op)
 {
 	const char *owner = hx_options_text(&inv->options, OPTION_OWNER);
+	const char *event = hx_options_text(&inv->options, OPTION_EVENT);
 	unsigned char attempt_id[HAPAX_ATTEMPT_ID_SIZE];
+	unsigned char cause[HAPAX_CAUSE_SIZE_MAX];
 	char own[HX_OWNER_SIZE_MAX + 1];
+	int code = event == NULL ? HX_EXIT_OK : read_event(inv, event, cause, &op->cause);
 
+	if (code != HX_EXIT_OK)
+		return code;
 	op->on_lapse = (enum hapax_on_lapse)hx_options_number(&inv->options, OPTION_ON_LAPSE);
 	hx_owner_text(own);
 	op->owner = hapax_bytes_from_text(owner != NULL ? owner : own);
@@ -204,6 +235,8 @@ static const struct hx_option claim_options[] = {
 	PAYLOAD_ROW,
 	{OPTION_OWNER, "owner", 0, HX_OPTION_TEXT, "TEXT",
 	 "name of the holder, shown by 'lookup' and 'explain'", NULL},
+	{OPTION_EVENT, "event", 0, HX_OPTION_TEXT, "JSON",
+	 "event of the claim: an object with id, type, source and time", NULL},
 	{.name = NULL},
 };
 
