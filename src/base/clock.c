@@ -21,6 +21,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/timex.h>
 
 #include "base/bytes.h"
 #include "base/calendar.h"
@@ -130,6 +131,14 @@ const struct hapax_clock *hx_clock_cheap(const struct hapax_clock *clock)
 	};
 
 	return clock == hapax_clock_system() ? &cheap_clock : clock;
+}
+
+bool hx_clock_is_synchronized(void)
+{
+	struct timex timex = {.modes = 0};
+
+	/* Where a sandbox forbids to ask, nothing is known to be wrong. */
+	return adjtimex(&timex) != TIME_ERROR;
 }
 
 bool hx_clock_boot_id_is_known(const unsigned char boot_id[HAPAX_BOOT_ID_SIZE])

@@ -27,6 +27,9 @@ int64_t hx_clock_mono_ns(void);
 /* The system's wall clock, for display and for keys with a date. */
 int64_t hx_clock_wall_ms(void);
 
+/* Whether NTP or another source keeps the wall clock right, as far as the kernel knows (E16). */
+bool hx_clock_is_synchronized(void);
+
 /*
  * A clock's boot_id() returns all zeros if the boot is unknown, as in a container without /proc.
  * Two unknown boots are not the same boot: compare boot IDs with hx_clock_boot_id_equal(), which is

@@ -94,6 +94,9 @@ class DemoUpstream(Process):
         self.address = address(self.ready)
         self.url = f"http://{self.ready}"
 
+    def close(self):
+        self.kill()
+
     def count(self):
         return get(self.address, "/count").json
 

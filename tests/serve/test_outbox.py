@@ -12,6 +12,7 @@ import subprocess
 import threading
 
 import daemon as daemons
+from conditions import begins, ends
 from daemon import get, log_line, metrics, post, upstream
 from harness import TIMEOUT_SECONDS, expect, expect_in, until
 from test_api import AUTH as TOKENS_ONLY
@@ -267,6 +268,7 @@ def audits(cli, kind):
         until(lambda: said(daemon, "outbox audit: events are missing"), "a line says so")
         (line,) = said(daemon, "outbox audit: events are missing")
         expect((line["audit"], line["checked"], line["missing"], line["example"]), ("orders", 2, 1, "e2"))
+        begins(daemon, "outbox_incomplete", "orders", "1 of 2 rows have no event")
         until(lambda: missing("audit-2") == 0, "the other one is complete")
         until(lambda: counted(daemon, 'hapax_outbox_audit_failures_total{audit="writes"}'), "the last one has run")
         expect((missing("wrong"), missing("writes")), (None, None))
@@ -279,7 +281,8 @@ def audits(cli, kind):
         until(lambda: len(said(daemon, "outbox audit: no event is missing")) == 2, "a line says so")
         expect([line["audit"] for line in said(daemon, "outbox audit: no event is missing")], ["audit-2", "orders"])
         expect(len(said(daemon, "outbox audit: events are missing")), 1)
-        expect(sink.ids, ["e1", "e2"])
+        until(lambda: sink.ids == ["e1", "e2"], "it is published")
+        ends(daemon, "outbox_incomplete", "orders")
 
 
 @on_both
@@ -341,6 +344,7 @@ def test_an_outage(cli):
     try:
         shop.add("meanwhile")
         until(lambda: "[-]outbox failed (optional): degraded: " in health(daemon), "the outage is told")
+        begins(daemon, "outbox_paused")
         reply = Api(daemon, "read")("GET", "/outbox").json
         expect((reply["pending"], reply["relay"]["state"]), (1, "degraded"))
         until(lambda: counted(daemon, "hapax_outbox_lag_seconds") > 0, "the lag is seen")
@@ -349,6 +353,7 @@ def test_an_outage(cli):
             until(lambda: "[+]outbox ok" in health(daemon), "all is well")
             expect(counted(daemon, "hapax_outbox_errors_total{reason=\"parked\"}"), 0)
             expect(counted(daemon, "hapax_outbox_published_total"), 2)
+            ends(daemon, "outbox_paused")
     finally:
         context.__exit__(None, None, None)
 

@@ -5,7 +5,7 @@ import signal
 
 from certificates import Authority
 from daemon import Process, dead_address, get, log_line, serve
-from harness import expect, expect_in, expect_match
+from harness import expect, expect_in, expect_match, until
 
 UPSTREAM = "upstream: {url: 'http://127.0.0.1:9'}\n"
 DIGEST = "3d0941964aa3ebdcb00ccef58b1bb399f9f898465e9886d5aec7f31090a0fb30"
@@ -138,7 +138,6 @@ def test_what_serve_warns_of_the_check_warns_of(cli):
     old.key.chmod(0o600)
     tls = "tls: {certificate: %s, key: %s}\n"
     cases = [
-        (tls % (old.path, old.key), "certificate has expired", "error", 78),
         (tls % (good.path, good.key), "private key is readable by other users", "warn", 0),
         ("store: {timeout: 3s}\ndefaults: {lease: 1s}\n", "lease is shorter than store.timeout", "warn", 0),
     ]
@@ -151,3 +150,8 @@ def test_what_serve_warns_of_the_check_warns_of(cli):
             expect("warning: " in check.err, level == "warn")
             for name in set(line) - {"ts", "level", "msg"}:
                 expect_in(f"{name}: {line[name]}", check.err)
+    # Of the daemon it is a condition.
+    with serve(cli, dead_address(), config=tls % (old.path, old.key)) as daemon:
+        until(lambda: any("the certificate has expired" in line for line in daemon.lines), "it is told")
+        check = cli.run("config", "check", str(daemon.config), "--set", "upstream.url=http://127.0.0.1:9", code=78)
+        expect_match(r"certificate has expired \(", check.err)

@@ -9,7 +9,9 @@
 #include <hapax/copy.h>
 #include <hapax/hapax.h>
 
+#include "base/clock.h"
 #include "base/macros.h"
+#include "base/thread.h"
 #include "cli/frame/command.h"
 #include "cli/frame/interrupt.h"
 #include "wire/json/json_write.h"
@@ -91,6 +93,25 @@ static void files_text(struct hx_out *out, const struct hapax_files *files)
 			: "intact; recovered, because the last process did not close it\n");
 }
 
+/*
+ * Whether the store's clock stands still: a process with a boot clock that was ahead has moved it
+ * there, and it waits until the boot clock of this host has come as far. It is ahead until then, so
+ * other stores are not looked at twice.
+ */
+static bool is_frozen(struct hapax_store *store, const struct hapax_stats *stats)
+{
+	enum { AHEAD_MS = 1000, LOOK_MS = 50 };
+	struct hapax_stats later = HAPAX_STATS_INIT;
+	struct hx_event never;
+
+	if (stats->skew_ms < AHEAD_MS)
+		return false;
+	hx_event_init(&never);
+	(void)hx_event_wait_until_ns(&never, hx_clock_mono_ns() + LOOK_MS * HX_NS_PER_MS);
+	return hapax_store_stats(store, &later, NULL, NULL, NULL) == HAPAX_OK &&
+		later.now_ms == stats->now_ms;
+}
+
 static void info_json(
 	struct hx_out *out, struct hapax_store *store, const struct hapax_stats *stats,
 	const struct hapax_files *files)
@@ -117,6 +138,7 @@ static void info_json(
 	hx_json_write_unsigned(&json, "token", stats->token);
 	hx_json_write_time(&json, "now", stats->now_ms);
 	hx_json_write_signed(&json, "skew_ms", stats->skew_ms);
+	hx_json_write_boolean(&json, "clock_frozen", is_frozen(store, stats));
 	files_json(&json, files);
 	hx_json_write_end(&json, '}');
 }
@@ -150,6 +172,10 @@ static void info_text(
 	hx_out_line(out, "last token", "%" PRIu64, stats->token);
 	hx_text_time(stats->now_ms, text);
 	hx_out_line(out, "clock", "%s (%+" PRId64 " ms)", text, stats->skew_ms);
+	if (is_frozen(store, stats)) {
+		hx_out_line(out, "", "it stands still until then: no key expires, no lease lapses");
+		hx_out_line(out, "", "to get back, stop its users and copy it: 'hapax store copy'");
+	}
 	files_text(out, files);
 }
 

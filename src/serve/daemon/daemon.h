@@ -24,6 +24,7 @@
 #include "resp/resp_service.h"
 #include "serve/task/background.h"
 #include "serve/task/consumers.h"
+#include "serve/daemon/condition_watch.h"
 #include "serve/daemon/decision_file.h"
 #include "serve/daemon/descriptors.h"
 #include "serve/trace/exporter.h"
@@ -63,6 +64,7 @@ struct hx_serve {
 	struct hx_store_view view;
 	struct hapax_processor *processor;
 	struct hx_logger *log;
+	struct hx_condition_watch condition_watch;
 	struct hx_conditions conditions;   /* what is wrong now */
 	struct hx_decision_file decisions; /* log.decisions */
 	struct hx_metrics *metrics;
@@ -128,9 +130,6 @@ void hx_serve_watch_also(struct hx_serve *serve, bool is_first);
 /* UNSUPPORTED: config has key_also, and the store cannot claim two keys in one step. */
 enum hapax_status hx_serve_check_also(
 	const struct hx_serve *serve, const struct hx_config *config, struct hapax_error *err);
-
-/* Looks for conditions that nothing reports, and logs those that have ended. Once a second. */
-void hx_serve_watch_conditions(struct hx_serve *serve);
 
 /* Logs the state of the daemon. */
 void hx_serve_say_state(struct hx_serve *serve);

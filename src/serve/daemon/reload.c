@@ -120,7 +120,6 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 		hx_config_release(config);
 		return status;
 	}
-	hx_condition_end(&serve->conditions, HX_CONDITION_RELOAD_REFUSED, NULL);
 	hx_tls_set_renew(&serve->door_tls, &fresh, serve->log);
 	serve->config = hx_config_keep(config);
 	hx_memory_configure(&serve->memory, config);
@@ -135,6 +134,7 @@ enum hapax_status hx_serve_reload(struct hx_serve *serve, struct hapax_error *er
 	hx_serve_say_config(serve);
 	hx_serve_reload_backgrounds(serve);
 	hx_api_reloaded(serve->api);
+	hx_condition_watch_reload(serve);
 	log_reload(serve, before);
 	hx_config_release(before);
 	return HAPAX_OK;

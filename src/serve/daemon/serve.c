@@ -135,7 +135,7 @@ static void on_chore_timer(struct hx_timer *timer)
 
 	hx_logger_tick(serve->log);
 	hx_decision_file_tick(&serve->decisions, serve->log);
-	hx_store_stack_watch(&serve->stack);
+	hx_store_stack_watch(&serve->stack, &serve->conditions);
 	for (size_t i = 0; i < serve->loop_count; i++)
 		hx_loop_beat(&serve->loops[i]);
 	if (serve->is_suspected)
@@ -145,7 +145,7 @@ static void on_chore_timer(struct hx_timer *timer)
 	hx_serve_refresh_resp(serve);
 	hx_consumers_tidy(&serve->consumers);
 	hx_api_tick(serve->api);
-	hx_serve_watch_conditions(serve);
+	hx_condition_watch_look(serve);
 	hx_serve_watch_also(serve, false);
 	hx_peers_watch(&serve->peers, serve->log, hx_reactor_now_ns(&serve->reactor));
 	serve->chores++;

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/io.h"
+#include "observe/condition.h"
 #include "observe/logger/logger.h"
 #include "observe/logger/logger_line.h"
 #include "store/tenant/tenant_limit.h"
@@ -149,7 +150,7 @@ bool hx_store_stack_can_latch(const struct hx_store_stack *stack)
 	return strcmp(name, "file") == 0 || strcmp(name, "sqlite") == 0;
 }
 
-void hx_store_stack_watch(struct hx_store_stack *stack)
+void hx_store_stack_watch(struct hx_store_stack *stack, struct hx_conditions *conditions)
 {
 	struct hapax_outage outage = HAPAX_OUTAGE_INIT;
 
@@ -157,7 +158,8 @@ void hx_store_stack_watch(struct hx_store_stack *stack)
 		return;
 	/* It may have failed and recovered since the last check. */
 	if (outage.outages != stack->outages) {
-		hx_logger(stack->log, HX_LOGGER_ERROR, "store unavailable", NULL, 0);
+		hx_condition_begin(
+			conditions, HX_CONDITION_STORE_DOWN, NULL, "the store did not answer");
 		stack->was_away = 1;
 	}
 	if (stack->was_away && !outage.is_away) {

@@ -13,6 +13,7 @@
 
 #include "config/config.h"
 
+struct hx_conditions;
 struct hx_logger;
 
 struct hx_store_stack {
@@ -40,8 +41,11 @@ enum hapax_status hx_store_stack_open(
 /* Whether the store may fail permanently (HAPAX_ERR_FAILED), so that only a restart helps. */
 bool hx_store_stack_can_latch(const struct hx_store_stack *stack);
 
-/* Logs when the store became unavailable or available again. Call it periodically. */
-void hx_store_stack_watch(struct hx_store_stack *stack);
+/*
+ * Begins the condition of a store that was away since the last call, if only briefly, and logs what
+ * became of its keys when it is back. Call it periodically.
+ */
+void hx_store_stack_watch(struct hx_store_stack *stack, struct hx_conditions *conditions);
 
 void hx_store_stack_close(struct hx_store_stack *stack);
 

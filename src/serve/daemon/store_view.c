@@ -41,6 +41,7 @@ static bool ask_store(struct hx_store_view *view, uint64_t number, int64_t *ret_
 	facts->error = err;
 	facts->answered = number;
 	facts->answered_ns = hx_clock_mono_ns();
+	facts->took_ns = facts->answered_ns - facts->asked_ns;
 	facts->asked_ns = INT64_MAX;
 	hx_mutex_unlock(&view->mutex);
 	*ret_now_ms = stats.now_ms;

@@ -30,6 +30,7 @@ struct hx_store_stack;
 struct hx_store_facts {
 	uint64_t answered;        /* the number of the last answered question; 0: none */
 	int64_t answered_ns;      /* when */
+	int64_t took_ns;          /* how long that took */
 	enum hapax_status status; /* the store's answer to it */
 	struct hapax_error error; /* the reason, unless it is HAPAX_OK */
 	int64_t asked_ns;         /* since when a question is pending; INT64_MAX: none is */

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "serve/daemon/tls_setup.h"
 
-#include <hapax/clock.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/io.h"
 #include "base/time.h"
 #include "net/tls/tls.h"
+#include "observe/condition.h"
 #include "observe/logger/logger.h"
 #include "serve/daemon/inspection.h"
 #include "serve/daemon/service_manager.h"
@@ -38,12 +41,12 @@ static bool is_told(
 	return false;
 }
 
+/* For a check of the files; the daemon has a condition instead, see hx_tls_set_watch(). */
 static void note_expiry(
 	struct hx_tls_context *context, const struct hx_tls_options *options,
 	const struct hx_inspection *inspection)
 {
-	const struct hapax_clock *clock = hapax_clock_system();
-	int64_t left_ms = hx_tls_context_expires_ms(context) - clock->wall_ms(clock->context);
+	int64_t left_ms = hx_tls_context_expires_ms(context) - hx_clock_wall_ms();
 	const struct hx_logger_field fields[] = {
 		HX_LOGGER_TEXT("certificate", options->certificate_file),
 		HX_LOGGER_SIGNED("days", left_ms / HX_MS_PER_DAY),
@@ -107,7 +110,8 @@ static enum hapax_status open_door(
 			err, status, inner.os_errno, "listen.%s: TLS: %s",
 			hx_config_tls_name(index), inner.message);
 	if (!is_told(config, service, index, options.certificate_file)) {
-		note_expiry(set->doors[index], &options, inspection);
+		if (inspection->log == NULL)
+			note_expiry(set->doors[index], &options, inspection);
 		note_mode(options.key_file, inspection);
 	}
 	return HAPAX_OK;
@@ -126,6 +130,38 @@ enum hapax_status hx_tls_set_open(
 	else
 		note_unasked(inspection);
 	return status;
+}
+
+static void watch_expiry(
+	struct hx_tls_context *context, const char *file, struct hx_conditions *conditions)
+{
+	int64_t expires_ms = hx_tls_context_expires_ms(context);
+	int64_t left_ms = expires_ms - hx_clock_wall_ms();
+	char reason[HX_CONDITION_REASON_SIZE];
+	char when[32];
+
+	hx_clock_format_utc(expires_ms, when);
+	(void)snprintf(reason, sizeof(reason), "the certificate has expired at %s", when);
+	hx_condition_set(conditions, HX_CONDITION_CERT_EXPIRED, file, left_ms <= 0, reason);
+	(void)snprintf(
+		reason, sizeof(reason), "the certificate expires in %" PRId64 " days, at %s",
+		left_ms / HX_MS_PER_DAY, when);
+	hx_condition_set(
+		conditions, HX_CONDITION_CERT_EXPIRING, file,
+		left_ms > 0 && left_ms < WARN_DAYS * HX_MS_PER_DAY, reason);
+}
+
+void hx_tls_set_watch(
+	struct hx_tls_set *set, const struct hx_config *config, const struct hx_service *service,
+	struct hx_conditions *conditions)
+{
+	for (size_t i = 0; i < HX_CONFIG_TLS_DOORS; i++) {
+		enum hx_config_tls_index index = (enum hx_config_tls_index)i;
+		struct hx_tls_options options;
+
+		if (set->doors[i] != NULL && find_options(config, service, index, &options))
+			watch_expiry(set->doors[i], options.certificate_file, conditions);
+	}
 }
 
 void hx_tls_set_renew(struct hx_tls_set *set, struct hx_tls_set *fresh, struct hx_logger *log)

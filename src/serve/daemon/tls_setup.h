@@ -14,8 +14,10 @@
 
 #include "config/config.h"
 
+struct hx_conditions;
 struct hx_inspection;
 struct hx_logger;
+struct hx_service;
 struct hx_tls_context;
 
 /* NULL: the door does not use TLS. */
@@ -35,6 +37,11 @@ enum hapax_status hx_tls_set_open(
  * stays as it is, which is logged.
  */
 void hx_tls_set_renew(struct hx_tls_set *set, struct hx_tls_set *fresh, struct hx_logger *log);
+
+/* Begins and ends the conditions of certificates that have expired, or expire soon. */
+void hx_tls_set_watch(
+	struct hx_tls_set *set, const struct hx_config *config, const struct hx_service *service,
+	struct hx_conditions *conditions);
 
 /* Works on zeros. */
 void hx_tls_set_close(struct hx_tls_set *set);

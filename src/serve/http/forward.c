@@ -404,6 +404,24 @@ static bool is_failure(const struct hx_delivery *delivery)
 	return delivery->call.outcome != HAPAX_RUN_OK;
 }
 
+/* A reply, whatever its status, shows that the upstream is there. */
+static void note_upstream(const struct hx_delivery *delivery, enum hx_http_call_end end)
+{
+	struct hx_conditions *conditions = &delivery->loop->serve->conditions;
+	const char *authority = delivery->claim.target->authority;
+
+	if (end == HX_HTTP_CALL_COMPLETE) {
+		hx_condition_end(conditions, HX_CONDITION_UPSTREAM_DOWN, authority);
+		hx_condition_end(conditions, HX_CONDITION_UPSTREAM_SLOW, authority);
+	} else if (!delivery->call.is_revoked) {
+		hx_condition_begin(
+			conditions,
+			delivery->call.is_late ? HX_CONDITION_UPSTREAM_SLOW
+					       : HX_CONDITION_UPSTREAM_DOWN,
+			authority, delivery->call.failure.message);
+	}
+}
+
 static void on_end(
 	struct hx_http_call *call, enum hx_http_call_end end, const struct hapax_error *err)
 {
@@ -435,6 +453,7 @@ static void on_end(
 		hx_metrics_add(
 			loop->cells, HX_METRIC_UPSTREAM_FAILURES, route,
 			hx_metrics_code(delivery->call.status), 1);
+	note_upstream(delivery, end);
 	hx_tracing_called(delivery);
 	hx_delivery_finish(delivery);
 }

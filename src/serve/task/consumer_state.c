@@ -2,6 +2,7 @@
 /*
  * consumer_state.c - the state of the daemon's consumers: for metrics, probes and listings.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "config/config.h"
 #include "observe/metrics/metrics_consumers.h"
+#include "serve/daemon/daemon.h"
 #include "serve/task/consumer_task.h"
 #include "serve/task/consumers.h"
 
@@ -119,33 +121,44 @@ static bool is_source_away(struct hx_consumer_task *task, uint64_t received)
 	return task->failed_ns != 0;
 }
 
-/* False: it is healthy. */
-static bool why_not(struct hx_consumer_task *task, char *reason, size_t size)
+enum trouble {
+	TROUBLE_NONE,
+	TROUBLE_START,  /* it has not reported yet */
+	TROUBLE_BROKER, /* it does not run, or its broker fails */
+	TROUBLE_STORE,
+	TROUBLE_MESSAGE, /* it stopped at one; it has begun a condition itself */
+};
+
+static enum trouble why_not(struct hx_consumer_task *task, char *reason, size_t size)
 {
 	struct hapax_error trouble = {.status = HAPAX_OK};
 	struct hx_consumer_view view;
-	bool is_troubled = true;
+	enum trouble kind = TROUBLE_NONE;
 
 	hx_consumer_task_look(task, &view);
 	if (!hx_background_look(&task->background, &trouble))
-		return false;
+		return TROUBLE_NONE;
 	hx_lock_acquire(&task->lock);
-	if (!view.runs && trouble.status != HAPAX_OK)
+	if (!view.runs && trouble.status != HAPAX_OK) {
 		(void)snprintf(reason, size, "%s: %s", task->name, trouble.message);
-	else if (view.runs && task->is_paused)
+		kind = trouble.os_errno == EINPROGRESS ? TROUBLE_START : TROUBLE_BROKER;
+	} else if (view.runs && task->is_paused) {
 		(void)snprintf(
 			reason, size, "%s: paused, the store is unavailable (%s)", task->name,
 			task->why);
-	else if (view.runs && task->is_halted)
+		kind = TROUBLE_STORE;
+	} else if (view.runs && task->is_halted) {
 		(void)snprintf(reason, size, "%s: %s", task->name, task->halt);
-	else if (view.runs && is_source_away(task, view.now.received))
+		kind = TROUBLE_MESSAGE;
+	} else if (view.runs && is_source_away(task, view.now.received)) {
 		(void)snprintf(reason, size, "%s: %s", task->name, task->why);
-	else if (view.runs && !task->is_reached)
+		kind = TROUBLE_BROKER;
+	} else if (view.runs && !task->is_reached) {
 		(void)snprintf(reason, size, "%s: waiting for its broker", task->name);
-	else
-		is_troubled = false;
+		kind = TROUBLE_START;
+	}
 	hx_lock_release(&task->lock);
-	return is_troubled;
+	return kind;
 }
 
 size_t hx_consumers_troubled(struct hx_consumers *consumers, char *reason, size_t size)
@@ -156,13 +169,17 @@ size_t hx_consumers_troubled(struct hx_consumers *consumers, char *reason, size_
 
 	reason[0] = '\0';
 	for (struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next) {
-		char other[HAPAX_ERROR_MESSAGE_SIZE];
+		char why[HAPAX_ERROR_MESSAGE_SIZE] = "";
+		enum trouble trouble = why_not(at, why, sizeof(why));
 
 		count++;
 		idle += !at->settings->enabled || at->pause.is_paused;
+		hx_condition_set(
+			&consumers->serve->conditions, HX_CONDITION_BROKER_AWAY, at->name,
+			trouble == TROUBLE_BROKER, why);
 		/* For the others their number is enough. */
-		troubled += why_not(
-			at, troubled == 0 ? reason : other, troubled == 0 ? size : sizeof(other));
+		if (trouble != TROUBLE_NONE && troubled++ == 0)
+			(void)snprintf(reason, size, "%s", why);
 	}
 	if (troubled > 1) {
 		size_t used = strlen(reason);
@@ -194,7 +211,7 @@ void hx_consumers_list(struct hx_consumers *consumers, hx_api_consumer_fn *each,
 		struct hx_api_consumer consumer = {.name = at->name, .reason = reason};
 
 		tell_one(at, &facts);
-		if (!why_not(at, reason, sizeof(reason)))
+		if (why_not(at, reason, sizeof(reason)) == TROUBLE_NONE)
 			reason[0] = '\0';
 		hx_lock_acquire(&at->lock);
 		consumer.state = state_of(at, reason);

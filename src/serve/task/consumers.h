@@ -77,7 +77,8 @@ struct hx_consumer_facts *hx_consumers_facts(struct hx_consumers *consumers, siz
 
 /*
  * The number of unhealthy ones: not running, paused, or without their broker. reason, of size
- * bytes, then names the first of them and why; else the number running.
+ * bytes, then names the first of them and why; else the number running. Begins and ends the
+ * condition of those without their broker.
  */
 size_t hx_consumers_troubled(struct hx_consumers *consumers, char *reason, size_t size);
 
