@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -213,6 +214,21 @@ static void another_secret_or_body(void **state)
 	}
 }
 
+static void every_digit_counts(void **state)
+{
+	static const char prefix[] = "sha256=";
+	const struct example *one = &examples[0];
+	char text[128];
+
+	(void)state;
+	assert_int_equal(one->scheme, HX_WEBHOOK_GITHUB);
+	for (size_t i = sizeof(prefix) - 1; one->fields[0][1][i] != '\0'; i++) {
+		(void)snprintf(text, sizeof(text), "%s", one->fields[0][1]);
+		text[i] = text[i] == '0' ? '1' : '0';
+		invalid(one, (struct change){.signature = text}, "does not match");
+	}
+}
+
 /* Too old, or from a clock that is ahead. */
 static void the_time_of_a_signature(void **state)
 {
@@ -317,6 +333,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_the_senders_publish),
 		cmocka_unit_test(another_secret_or_body),
+		cmocka_unit_test(every_digit_counts),
 		cmocka_unit_test(the_time_of_a_signature),
 		cmocka_unit_test(several_signatures),
 		cmocka_unit_test(forms),
