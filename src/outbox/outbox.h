@@ -24,7 +24,7 @@ enum {
 	HX_OUTBOX_HEADERS_SIZE_MAX = 64 * 1024,
 	HX_OUTBOX_PAYLOAD_SIZE_MAX = 16 * 1024 * 1024,
 	HX_OUTBOX_BATCH_BYTES = 16 * 1024 * 1024, /* of payload, plus one row */
-	HX_OUTBOX_ERROR_SIZE = 240,
+	HX_OUTBOX_ERROR_SIZE = HAPAX_ERROR_MESSAGE_SIZE,
 	HX_OUTBOX_COLUMNS_MAX = 64, /* in a caller's query */
 	HX_OUTBOX_RELAY_SIZE = 40,  /* the name of a relay: a UUID */
 };

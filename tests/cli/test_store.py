@@ -110,7 +110,8 @@ def test_the_same_store_twice(cli):
 def test_restored(cli):
     fill(cli)
     last = cli.run("store", "info", "-o", "json").json["token"]
-    expect(cli.run("store", "restored", "-o", "json").json["token"], last + DISTANCE)
+    answer = cli.run("store", "restored", "-o", "json").json
+    expect((answer["store"], answer["token"]), (cli.run("store", "info", "-o", "json").json["store"], last + DISTANCE))
     cli.run("check", "later")
     expect(shown(cli, cli.store, "later")["token"], last + DISTANCE + 1)
     expect(cli.run("store", "info", "-o", "json").json["keys"], 7)

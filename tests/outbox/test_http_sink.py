@@ -55,6 +55,12 @@ def hapax(*arguments, data=b""):
     ).stdout.decode()
 
 
+def relay_parks(*arguments):
+    """Until nothing is pending; rows are parked, so the exit status is 1."""
+    done = subprocess.run([PROGRAM, "outbox", "relay", "--until-empty", *arguments], capture_output=True, timeout=120, check=False)
+    assert done.returncode == 1 and b" parked, " in done.stderr, (done.returncode, done.stderr)
+
+
 def main():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Service)
     threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -71,14 +77,14 @@ def main():
         typed = ["--content-type", 'text/plain; charset="utf-8"', "--subject", "a b", "-H", "x-note: one two", "-H", "x-name:ä"]
         hapax("add", db, "-t", "t", "--id", "typed", *typed)
         port = server.server_address[1]
-        hapax("relay", db, "--until-empty", "--attempts=2", "--backoff=1ms", "--to", f"http://127.0.0.1:{port}/in/")
+        relay_parks(db, "--attempts=2", "--backoff=1ms", "--to", f"http://127.0.0.1:{port}/in/")
         # Of these more than are sent at a time stand before all others.
         other = f"--db=sqlite:{folder}/other.db"
         hapax("init", other)
         for number in range(CRASHES):
             hapax("add", other, "-t", "crash", "--id", f"crash{number}")
         hapax("add", other, "-t", "t", "--id", "behind")
-        hapax("relay", other, "--until-empty", "--attempts=1", "--to", f"http://127.0.0.1:{port}/in/")
+        relay_parks(other, "--attempts=1", "--to", f"http://127.0.0.1:{port}/in/")
         # A service that is away, so that the next batch does not begin with the first row; then one that takes
         # some events, and stops to answer before all were begun.
         slow = f"--db=sqlite:{folder}/slow.db"
@@ -86,7 +92,7 @@ def main():
         for number in range(80):
             hapax("add", slow, "-t", "slow", "--id", f"slow{number}")
         hurdles.extend([429] * BUSY + [200] * 16 + [None] * BUSY)
-        hapax("relay", slow, "--until-empty", "--attempts=1", "--lease=2s", "--to", f"http://127.0.0.1:{port}/in/")
+        relay_parks(slow, "--attempts=1", "--lease=2s", "--to", f"http://127.0.0.1:{port}/in/")
         rows = {}
         for name in file, f"{folder}/other.db", f"{folder}/slow.db":
             with sqlite3.connect(name) as connection:

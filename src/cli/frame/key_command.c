@@ -7,12 +7,139 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/bytes.h"
 #include "cli/frame/report.h"
 #include "cli/input/key_text.h"
 #include "cli/print/record_out.h"
+#include "wire/sfstring.h"
 
 /* How often a claim with a lost answer is sent. */
 enum { CLAIMS_MAX = 3 };
+
+/* The digits before the slash in a key of the proxy: serve/http/proxy_key.h. */
+enum { OPERATION_DIGITS = 32, FOUND_SHOWN_MAX = 10 };
+
+/* Records of the proxy with one Idempotency-Key; the first is kept. */
+struct search {
+	const struct hx_invocation *inv;
+	struct hapax_bytes id;
+	size_t count;
+	char key[HAPAX_KEY_SIZE_MAX];
+	size_t key_size;
+	char tenant[HAPAX_SCOPE_SIZE_MAX];
+	char group[HAPAX_SCOPE_SIZE_MAX];
+	struct hapax_bytes scope[2];
+};
+
+static bool is_wanted(const struct search *search, struct hapax_bytes key)
+{
+	const char *text = key.data;
+
+	if (key.size != OPERATION_DIGITS + 1 + search->id.size || text[OPERATION_DIGITS] != '/')
+		return false;
+	for (size_t i = 0; i < OPERATION_DIGITS; i++) {
+		if (text[i] == '\0' || strchr("0123456789abcdef", text[i]) == NULL)
+			return false;
+	}
+	return hx_bytes_equal(hx_bytes(text + OPERATION_DIGITS + 1, search->id.size), search->id);
+}
+
+static int each_found(const struct hapax_record *record, void *context)
+{
+	struct search *search = context;
+
+	if (!is_wanted(search, record->key))
+		return 0;
+	/* A scan may return a record twice. */
+	if (search->count == 1 &&
+	    hx_bytes_equal(record->key, hx_bytes(search->key, search->key_size)) &&
+	    hx_bytes_equal(record->tenant, search->scope[0]) &&
+	    hx_bytes_equal(record->group, search->scope[1]))
+		return 0;
+	if (search->count++ == 0) {
+		memcpy(search->key, record->key.data, record->key.size);
+		search->key_size = record->key.size;
+		memcpy(search->tenant, record->tenant.data, record->tenant.size);
+		memcpy(search->group, record->group.data, record->group.size);
+		search->scope[0] = hx_bytes(search->tenant, record->tenant.size);
+		search->scope[1] = hx_bytes(search->group, record->group.size);
+	}
+	return 0;
+}
+
+/* Print those that are found once more: a person chooses. */
+static int each_shown(const struct hapax_record *record, void *context)
+{
+	struct search *search = context;
+
+	if (is_wanted(search, record->key) && search->count++ < FOUND_SHOWN_MAX)
+		hx_report(
+			search->inv->command->name, "note: '%.*s' in scope %.*s/%.*s is %s",
+			(int)record->key.size, (const char *)record->key.data,
+			(int)record->tenant.size, (const char *)record->tenant.data,
+			(int)record->group.size, (const char *)record->group.data,
+			hapax_state_name(record->state));
+	return 0;
+}
+
+static int scan_all(
+	struct hx_invocation *inv, struct hapax_store *store, hapax_scan_fn *each,
+	struct search *search)
+{
+	struct hapax_scan scan = HAPAX_SCAN_INIT;
+	struct hapax_cursor cursor = {.size = 0};
+	struct hapax_error err;
+
+	if (inv->settings.scope_given) {
+		scan.tenant = inv->settings.tenant;
+		scan.group = inv->settings.group;
+	}
+	do {
+		if (hapax_store_scan(store, &scan, &cursor, each, search, &err) != HAPAX_OK)
+			return hx_report_error(inv->command->name, &err);
+	} while (!cursor.done);
+	return HX_EXIT_OK;
+}
+
+/* The key and the scope of the only record with this Idempotency-Key. */
+static int find_proxy_key(struct hx_invocation *inv, struct hapax_op *op)
+{
+	static struct search search; /* op points into it */
+	static char id[HX_SFSTRING_MAX];
+	const char *text = inv->options.operands[0];
+	struct hapax_store *store;
+	struct hapax_error err;
+	size_t size;
+	int code;
+
+	search = (struct search){.inv = inv};
+	if (hx_sfstring_read(hapax_bytes_from_text(text), id, &size, &err) != HAPAX_OK)
+		return hx_report_usage(
+			inv->command->name, "'%s' is not an Idempotency-Key: %s", text,
+			err.message);
+	search.id = hx_bytes(id, size);
+	code = hx_settings_open(inv, HX_OPEN_EXISTING, &store);
+	if (code != HX_EXIT_OK)
+		return code;
+	code = scan_all(inv, store, each_found, &search);
+	if (code == HX_EXIT_OK && search.count != 1) {
+		hx_report(
+			inv->command->name, "Idempotency-Key '%s' has %s in %s", text,
+			search.count == 0 ? "no record of the proxy" : "several records",
+			hapax_store_url(store));
+		code = HX_EXIT_NO;
+	}
+	if (search.count > 1) {
+		hx_report_hint("name one by its key and --scope");
+		search.count = 0;
+		(void)scan_all(inv, store, each_shown, &search);
+	}
+	hapax_store_close(store);
+	op->key = hx_bytes(search.key, search.key_size);
+	op->tenant = search.scope[0];
+	op->group = search.scope[1];
+	return code;
+}
 
 int hx_key_command_init(struct hx_invocation *inv, enum hapax_op_type type, struct hapax_op *ret_op)
 {
@@ -22,6 +149,8 @@ int hx_key_command_init(struct hx_invocation *inv, enum hapax_op_type type, stru
 		.group = inv->settings.group,
 		.ttl_ms = inv->command->flags & COMMAND_TTL ? inv->settings.ttl_ms : 0,
 	};
+	if (hx_options_has(&inv->options, HX_OPTION_IDEMPOTENCY_KEY))
+		return find_proxy_key(inv, ret_op);
 	return hx_key_text_read(
 		inv->command->name, "the key", inv->options.operands[0], &ret_op->key);
 }

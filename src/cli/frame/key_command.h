@@ -35,7 +35,18 @@
 typedef int hx_key_command_fn(
 	struct hx_invocation *inv, struct hapax_store *store, struct hapax_op *op);
 
-/* Begin op: type, key, scope and TTL. HX_EXIT_OK, or HX_EXIT_USAGE after a message. */
+/* The row of --idempotency-key, for commands whose only operand is a key. */
+/* clang-format off */
+#define HX_IDEMPOTENCY_KEY_ROW \
+	{HX_OPTION_IDEMPOTENCY_KEY, "idempotency-key", 0, HX_OPTION_FLAG, NULL, \
+	 "KEY is the Idempotency-Key of a request to the proxy", NULL}
+/* clang-format on */
+
+/*
+ * Begin op: type, key, scope and TTL. HX_EXIT_OK, or another code after a message. With
+ * --idempotency-key the store is searched for the record of the proxy, in --scope or in all scopes;
+ * there must be one.
+ */
 int hx_key_command_init(
 	struct hx_invocation *inv, enum hapax_op_type type, struct hapax_op *ret_op);
 

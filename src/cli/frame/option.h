@@ -36,7 +36,7 @@ struct hx_option {
 enum { HX_OPTION_COMMON = 1000 };
 
 /* Of every command, besides --help. */
-enum { HX_OPTION_QUIET = HX_OPTION_COMMON + 100 };
+enum { HX_OPTION_QUIET = HX_OPTION_COMMON + 100, HX_OPTION_IDEMPOTENCY_KEY };
 extern const struct hx_option hx_every_options[];
 
 /* Far more than is ever typed; bounds the memory. */

@@ -421,6 +421,21 @@ int hx_settings_open_url(
 	return code == HX_EXIT_OK ? hx_settings_open(inv, mode, ret_store) : code;
 }
 
+void hx_settings_note_loss(const struct hx_invocation *inv, struct hapax_store *store)
+{
+	char guarantee[512];
+
+	if (strncmp(hapax_store_name(store), "redis", 5) != 0)
+		return;
+	hapax_store_guarantee(store, guarantee, sizeof(guarantee));
+	/* With its log a server loses a second at most: not worth a line at every run. */
+	if (strncmp(guarantee, "nothing survives", strlen("nothing survives")) == 0)
+		hx_report(
+			inv->command->name,
+			"note: this Redis has no append-only file: %s; set appendonly yes",
+			guarantee);
+}
+
 /* Commands have no housekeeping: each command that adds a record removes some that have expired. */
 void hx_settings_tidy(struct hapax_store *store)
 {

@@ -87,6 +87,9 @@ int hx_settings_open_url(
 /* Is the settings' store a file or folder that does not exist yet? */
 bool hx_settings_is_missing(const struct hx_invocation *inv);
 
+/* Note what a Redis server without a log forgets, for commands that rely on what it keeps. */
+void hx_settings_note_loss(const struct hx_invocation *inv, struct hapax_store *store);
+
 /* After adding a record: remove a few expired ones. A store that only grows fills the disk. */
 void hx_settings_tidy(struct hapax_store *store);
 

@@ -158,6 +158,8 @@ static int print(struct hx_invocation *inv, struct hapax_store *store, struct ha
 	return is_found ? HX_EXIT_OK : HX_EXIT_NO;
 }
 
+static const struct hx_option options[] = {HX_IDEMPOTENCY_KEY_ROW, {.name = NULL}};
+
 static int run_lookup(struct hx_invocation *inv)
 {
 	return hx_key_command_look(inv, print);
@@ -172,6 +174,8 @@ static const struct command_exit exits[] = {
 static const struct command_example examples[] = {
 	{"hapax lookup order-17", "show the record, one field per line"},
 	{"hapax lookup order-17 -o json", "print JSON with the result; binary data is base64"},
+	{"hapax lookup 8e03978e --idempotency-key || true",
+	 "show the record of a request to the proxy, by its Idempotency-Key"},
 	{NULL, NULL},
 };
 
@@ -179,9 +183,15 @@ const struct command hx_cmd_lookup = {
 	.name = "lookup",
 	.summary = "show the record of a key",
 	.usage = "KEY [OPTION]...",
-	.description = "Shows the record of KEY. Changes nothing.\n",
+	.description =
+		"Shows the record of KEY. Changes nothing.\n"
+		"\n"
+		"The proxy puts a hash of credential, method, host and path before the Idempotency-Key of a\n"
+		"request. With --idempotency-key, KEY is what the client sent: all records of the store, or\n"
+		"of --scope, are searched for it, and there must be only one.\n",
 	.flags = COMMAND_STORE | COMMAND_SCOPE,
 	.operands = {1, 1},
+	.options = options,
 	.exits = exits,
 	.examples = examples,
 	.run = run_lookup,

@@ -21,6 +21,7 @@ static const struct hx_option options[] = {
 	 "with --done: the result to store and replay", NULL},
 	{OPTION_FORCE, "force", 0, HX_OPTION_FLAG, NULL, "resolve it even while it is claimed",
 	 NULL},
+	HX_IDEMPOTENCY_KEY_ROW,
 	{.name = NULL},
 };
 
@@ -150,6 +151,8 @@ static const struct command_exit exits[] = {
 static const struct command_example examples[] = {
 	{"hapax resolve order-17 --done", "the work happened: do not run it again"},
 	{"hapax resolve order-17 --retry", "the work did not happen: let the next delivery run"},
+	{"hapax resolve 8e03978e --idempotency-key --done || true",
+	 "the same for a request to the proxy; see 'hapax help lookup'"},
 	{NULL, NULL},
 };
 

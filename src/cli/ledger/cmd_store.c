@@ -299,9 +299,12 @@ static int run_restored(struct hx_invocation *inv)
 		code = hx_report_error(inv->command->name, &err);
 	} else if (inv->settings.format == HX_FORMAT_JSON) {
 		hx_out_json(&json, &inv->out);
+		hx_json_write_text(&json, "store", hapax_store_url(store));
 		hx_json_write_unsigned(&json, "token", token);
 		hx_json_write_end(&json, '}');
 	} else {
+		hx_out_line_escaped(
+			&inv->out, "store", hapax_bytes_from_text(hapax_store_url(store)));
 		hx_out_line(&inv->out, "last token", "%" PRIu64, token);
 	}
 	hapax_store_close(store);

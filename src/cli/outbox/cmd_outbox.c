@@ -188,6 +188,7 @@ static const struct command_exit add_exits[] = {
 
 static const struct command_exit relay_exits[] = {
 	{HX_EXIT_OK, "stopped by TERM or INT, or empty with --until-empty"},
+	{HX_EXIT_NO, "--until-empty: events are parked"},
 	DATABASE_EXITS,
 	{0, NULL},
 };

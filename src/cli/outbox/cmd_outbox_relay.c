@@ -108,6 +108,30 @@ static void print_stats(struct hx_invocation *inv, struct hapax_relay *relay)
 	hx_json_write_end(&json, '}');
 }
 
+/* Empty is not the same as published: parked rows wait for a person. */
+static int judge_parked(const struct hx_invocation *inv, const char *url)
+{
+	struct hapax_outbox_status status = HAPAX_OUTBOX_STATUS_INIT;
+	struct hapax_outbox *outbox = NULL;
+	struct hapax_error err;
+	enum hapax_status opened = hapax_outbox_open(url, &outbox, &err);
+
+	if (opened == HAPAX_OK)
+		opened = hapax_outbox_status(outbox, &status, &err);
+	hapax_outbox_close(outbox);
+	if (opened != HAPAX_OK)
+		return hx_report_error(inv->command->name, &err);
+	if (status.parked == 0)
+		return HX_EXIT_OK;
+	hx_report(
+		inv->command->name, "%" PRIu64 " event%s parked, %" PRIu64 " behind %s",
+		status.parked, status.parked == 1 ? " is" : "s are", status.waiting,
+		status.parked == 1 ? "it" : "them");
+	hx_report_hint(
+		"'hapax outbox status' shows why; 'hapax outbox retry' publishes them again");
+	return HX_EXIT_NO;
+}
+
 int hx_outbox_relay(struct hx_invocation *inv)
 {
 	struct hapax_relay_options options = HAPAX_RELAY_OPTIONS_INIT;
@@ -132,5 +156,7 @@ int hx_outbox_relay(struct hx_invocation *inv)
 	else
 		print_stats(inv, relay);
 	hapax_relay_close(relay);
+	if (code == HX_EXIT_OK && options.is_finite && hx_interrupt_signal() == 0)
+		code = judge_parked(inv, url);
 	return code;
 }

@@ -76,6 +76,8 @@ int hx_cmd_run_ledger_open(
 		return HX_EXIT_OS;
 	}
 	code = hx_settings_open(inv, HX_OPEN_CREATE, &ledger->store);
+	if (code == HX_EXIT_OK)
+		hx_settings_note_loss(inv, ledger->store);
 	return code == HX_EXIT_OK ? make_processor(ledger) : code;
 }
 

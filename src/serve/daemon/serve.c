@@ -501,6 +501,29 @@ static void say_ready(struct hx_serve *serve)
 	hx_logger(serve->log, HX_LOGGER_INFO, "ready", fields, HX_COUNT(fields));
 }
 
+/* What a store that is not durable may lose. memory: says so by its name. */
+static void say_loss(struct hx_serve *serve)
+{
+	char guarantee[512];
+	const struct hapax_store *store = serve->store;
+
+	if ((hapax_store_capabilities(store) & HAPAX_STORE_DURABLE) ||
+	    strncmp(hapax_store_name(store), "redis", 5) != 0)
+		return;
+	hapax_store_guarantee(serve->store, guarantee, sizeof(guarantee));
+	{
+		const struct hx_logger_field fields[] = {
+			HX_LOGGER_TEXT("store", hapax_store_url(store)),
+			HX_LOGGER_TEXT("why", guarantee),
+			HX_LOGGER_TEXT("hint", "set appendonly yes and appendfsync always"),
+		};
+
+		hx_logger(
+			serve->log, HX_LOGGER_WARN, "store may lose answers", fields,
+			HX_COUNT(fields));
+	}
+}
+
 static enum hapax_status start(struct hx_serve *serve, struct hapax_error *err)
 {
 	struct hx_logger_options options = hx_serve_log_options(serve);
@@ -673,6 +696,7 @@ enum hx_serve_end hx_serve_run(
 	}
 	serve->is_started = true;
 	say_ready(serve);
+	say_loss(serve);
 	hx_memory_say(&serve->memory, serve->folder, serve->log);
 	hx_serve_say_config(serve);
 	hx_service_ready(&serve->service, "serving");

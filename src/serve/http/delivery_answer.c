@@ -311,8 +311,44 @@ static unsigned ending_status(const struct hx_delivery *delivery, enum ending en
 	return busy[delivery->claim.proxy->busy];
 }
 
+/* The answer has it twice at most, in a page of 4 KiB. */
+enum { PARKED_DETAIL_SIZE = 1024 };
+
+/* Can it stand in a shell's command as it is? */
+static bool is_plain(struct hapax_bytes text)
+{
+	const char *at = text.data;
+
+	for (size_t i = 0; i < text.size; i++) {
+		bool is_letter = (at[i] >= 'a' && at[i] <= 'z') || (at[i] >= 'A' && at[i] <= 'Z');
+
+		if (!is_letter && (at[i] == '\0' || strchr("0123456789._:/@+=-", at[i]) == NULL))
+			return false;
+	}
+	return text.size > 0 && at[0] != '-';
+}
+
+/* The command for the operator, who has only this answer. False: the key needs quotes. */
+static bool write_resolve(const struct hx_delivery *delivery, char detail[PARKED_DETAIL_SIZE])
+{
+	const struct hx_delivery_identity *identity = &delivery->claim.identity;
+	int size;
+
+	if (!is_plain(identity->key) || !is_plain(identity->tenant) || !is_plain(identity->group))
+		return false;
+	size = snprintf(
+		detail, PARKED_DETAIL_SIZE,
+		"an operator must run 'hapax resolve %.*s --scope %.*s/%.*s' with --done if it "
+		"happened, or with --retry if it did not",
+		(int)identity->key.size, (const char *)identity->key.data,
+		(int)identity->tenant.size, (const char *)identity->tenant.data,
+		(int)identity->group.size, (const char *)identity->group.data);
+	return size > 0 && size < PARKED_DETAIL_SIZE;
+}
+
 static void answer_ending(struct hx_delivery *delivery, enum ending ending)
 {
+	char detail[PARKED_DETAIL_SIZE];
 	bool is_own = delivery->door == HX_DOOR_PROXY && texts[ending][1][0] != NULL;
 	struct hx_http_problem problem = {
 		.status = ending_status(delivery, ending),
@@ -326,6 +362,8 @@ static void answer_ending(struct hx_delivery *delivery, enum ending ending)
 	    strcmp(hapax_key_strategy_text(delivery->claim.route->strategy), "event-id") == 0)
 		problem.detail =
 			"an event with the same source and id had different data; use a new id";
+	if (ending == PARKED && write_resolve(delivery, detail))
+		problem.detail = detail;
 	if (!is_one_of_many(delivery, endings[ending].conclusion))
 		send_problem(delivery, &problem, endings[ending].decision, endings[ending].again);
 }
