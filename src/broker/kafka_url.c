@@ -52,7 +52,7 @@ enum hapax_status hx_kafka_url_take(
 	enum hapax_status status;
 
 	/* A host follows a '@': everything before it may be user and password. */
-	if (value.data != NULL && strchr(value.data, '@') != NULL &&
+	if (name.size > 0 && strchr(name.data, '@') != NULL &&
 	    hx_kafka_property_view(name) == HX_OPTION_HIDDEN)
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,

@@ -26,6 +26,7 @@
 #include "base/sha256.h"
 #include "cli/frame/environment.h"
 #include "cli/print/record_out.h"
+#include "cli/run/run_note.h"
 
 enum {
 	HASH_BYTES = 16,
@@ -76,34 +77,14 @@ static void find_folders(struct hx_cmd_run_folders *folders)
 
 /* ------------------------------------------------------------------ notes */
 
-/*
- * The content of a lock file:
- *
- *	HOST
- *	TOKEN ATTEMPT-ID
- *	TENANT
- *	GROUP
- *	KEY, to the end of the file
- */
-/* Room for the largest scope and key, and one byte to detect more. */
-enum { NOTE_SIZE = 4096 };
-
-struct note {
-	struct hapax_bytes host; /* into bytes, like all below */
-	struct hapax_bytes tenant;
-	struct hapax_bytes group;
-	struct hapax_bytes key;
-	struct hx_cmd_run_lock_claim claim;
-	char bytes[NOTE_SIZE];
-};
-
 enum {
 	ATTEMPT_DIGITS = 2 * HAPAX_ATTEMPT_ID_SIZE,
 	HOST_SIZE = 65,
 };
 
 _Static_assert(
-	HOST_SIZE + 32 + ATTEMPT_DIGITS + 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX < NOTE_SIZE,
+	HOST_SIZE + 32 + ATTEMPT_DIGITS + 2 * HX_SCOPE_PART_SIZE_MAX + HX_KEY_SIZE_MAX <
+		HX_RUN_NOTE_SIZE,
 	"the largest note fits");
 
 /* Is it the current or the last claim of record? */
@@ -117,49 +98,12 @@ static bool is_claim_of(
 		memcmp(claim->attempt_id, record->attempt_id, HAPAX_ATTEMPT_ID_SIZE) == 0;
 }
 
-/* The next line, without its end; false when there is none. */
-static bool next_line(struct hapax_bytes *rest, struct hapax_bytes *ret)
-{
-	const char *data = rest->data;
-	const char *end = rest->size > 0 ? memchr(data, '\n', rest->size) : NULL;
-
-	if (end == NULL)
-		return false;
-	*ret = hx_bytes(data, (size_t)(end - data));
-	*rest = hx_bytes(end + 1, rest->size - ret->size - 1);
-	return true;
-}
-
-/* "4711 0123…cdef"; the byte after line is not a digit. */
-static bool read_claim(struct hapax_bytes line, struct hx_cmd_run_lock_claim *ret)
-{
-	const char *text = line.data;
-	char *end;
-
-	if (line.size <= ATTEMPT_DIGITS + 1 || text[0] < '0' || text[0] > '9')
-		return false;
-	errno = 0;
-	ret->token = strtoull(text, &end, 10);
-	if (errno != 0 || end != text + line.size - ATTEMPT_DIGITS - 1 || *end != ' ')
-		return false;
-	return hx_hex_decode(hx_bytes(end + 1, ATTEMPT_DIGITS), ret->attempt_id);
-}
-
 /* False: the file is empty, or not in our format. */
-static bool note_read(int file, struct note *ret)
+static bool note_read(int file, struct hx_cmd_run_note *ret)
 {
 	ssize_t size = hx_io_read_full(hx_io_system(), file, ret->bytes, sizeof(ret->bytes) - 1, 0);
-	struct hapax_bytes rest, claim;
 
-	if (size <= 0)
-		return false;
-	ret->bytes[size] = '\0';
-	rest = hx_bytes(ret->bytes, (size_t)size);
-	if (!next_line(&rest, &ret->host) || !next_line(&rest, &claim) ||
-	    !next_line(&rest, &ret->tenant) || !next_line(&rest, &ret->group))
-		return false;
-	ret->key = rest;
-	return rest.size > 0 && read_claim(claim, &ret->claim);
+	return size > 0 && hx_cmd_run_note_parse(ret, (size_t)size);
 }
 
 static void read_host(char out[HOST_SIZE])
@@ -176,7 +120,7 @@ static bool note_write(
 	struct hapax_bytes group, struct hapax_bytes key)
 {
 	const struct hx_io *io = hx_io_system();
-	char host[HOST_SIZE], attempt[ATTEMPT_DIGITS + 1] = "", text[NOTE_SIZE];
+	char host[HOST_SIZE], attempt[ATTEMPT_DIGITS + 1] = "", text[HX_RUN_NOTE_SIZE];
 	int size;
 
 	read_host(host);
@@ -192,7 +136,7 @@ static bool note_write(
 }
 
 /* Was it written on a machine with our host name? */
-static bool note_is_of_this_host(const struct note *note)
+static bool note_is_of_this_host(const struct hx_cmd_run_note *note)
 {
 	char host[HOST_SIZE];
 
@@ -310,7 +254,7 @@ static int lock_file(const char *path)
 static bool keep_claim(struct hx_cmd_run_lock *lock, int file, bool is_free)
 {
 	unsigned char boot_id[HAPAX_BOOT_ID_SIZE];
-	struct note note;
+	struct hx_cmd_run_note note;
 
 	if ((is_free && !read_boot(boot_id)) || !note_read(file, &note))
 		return false;
@@ -515,7 +459,7 @@ static bool is_lock_name(const char *name)
 }
 
 /* Is the claim that the note names still there? True if the store does not answer. */
-static bool stands(struct gc *gc, const struct note *note)
+static bool stands(struct gc *gc, const struct hx_cmd_run_note *note)
 {
 	struct hapax_record record;
 	struct hapax_buf buf;
@@ -540,7 +484,7 @@ static bool stands(struct gc *gc, const struct note *note)
 /* We hold the lock: is its file no longer needed? */
 static bool is_done_with(struct gc *gc, const char *name, int file)
 {
-	struct note note;
+	struct hx_cmd_run_note note;
 	char ours[HX_RUN_LOCK_NAME_SIZE];
 
 	/* The holder died before it claimed. */

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/time.h"
 #include "store/core.h"
+#include "store/redis/cluster_map.h"
 #include "store/redis/floor.h"
 #include "store/redis/pipeline.h"
 #include "store/redis/redis_member.h"
@@ -396,37 +397,20 @@ static void reroute(struct hx_redis_client *client)
 	}
 }
 
-/* One range of slots: start, end, master, replicas. */
-static bool read_range(struct ask *ask, struct hapax_bytes *rest, int64_t size)
+/* False: out of memory, or not an address. */
+static bool take_range(struct ask *ask, const struct hx_redis_range *range)
 {
 	struct hx_redis_client *client = ask->client;
 	struct hx_redis_cluster *cluster = client->cluster;
-	struct hx_resp_value value;
 	struct hx_redis_link *link;
-	struct hapax_bytes host = {NULL, 0};
-	int64_t first = 0, last = 0, port = 0;
-	int64_t master_size;
 
-	if (size < 3 || !hx_resp_next_integer(rest, &first) || !hx_resp_next_integer(rest, &last) ||
-	    !hx_resp_next(rest, &value) || value.type != HX_RESP_ARRAY || value.integer < 2)
+	if (!is_address(range->host, range->port))
 		return false;
-	master_size = value.integer;
-	if (!hx_resp_next(rest, &value))
-		return false;
-	if (value.type != HX_RESP_NULL && !hx_resp_text(&value, &host))
-		return false;
-	if (!hx_resp_next_integer(rest, &port) || !is_address(host, port))
-		return false;
-	for (int64_t i = 2; i < master_size + (size - 3); i++) {
-		if (!hx_resp_next(rest, &value))
-			return false;
-		hx_resp_skip(rest, &value);
-	}
-	link = link_to(client, ask->link, host, port);
+	link = link_to(client, ask->link, range->host, range->port);
 	if (link == NULL)
 		ask->call.status = HAPAX_ERR_NO_MEMORY;
 	for (size_t i = 0; link != NULL && i < HX_REDIS_PARTITIONS; i++) {
-		if (cluster->slots[i] >= first && cluster->slots[i] <= last)
+		if (cluster->slots[i] >= range->first && cluster->slots[i] <= range->last)
 			cluster->owners[i] = number_of(client, link);
 	}
 	return link != NULL;
@@ -437,17 +421,15 @@ static bool read_map(struct ask *ask)
 {
 	struct hx_redis_cluster *cluster = ask->client->cluster;
 	struct hapax_bytes rest = {ask->reply.data, ask->reply.size};
-	struct hx_resp_value value;
+	struct hx_redis_range range;
 	int64_t count;
 
-	if (!hx_resp_next(&rest, &value) || value.type != HX_RESP_ARRAY)
+	if (!hx_redis_map_begin(&rest, &count))
 		return false;
-	count = value.integer;
 	for (size_t i = 0; i < HX_REDIS_PARTITIONS; i++)
 		cluster->owners[i] = -1;
 	for (int64_t i = 0; i < count; i++) {
-		if (!hx_resp_next(&rest, &value) || value.type != HX_RESP_ARRAY ||
-		    !read_range(ask, &rest, value.integer))
+		if (!hx_redis_map_next(&rest, &range) || !take_range(ask, &range))
 			return false;
 	}
 	return true;
