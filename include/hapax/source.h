@@ -250,10 +250,30 @@ struct hapax_consumer_event {
 	/* Why a message is handed on, as in hapax-dead-reason: "malformed"; else NULL. */
 	const char *reason;
 	const char *strategy; /* NO_KEY, PLACE_KEY: a key strategy that fits; else NULL */
+	/* With options.trace: of the message; may be empty. */
+	struct hapax_bytes traceparent;
+	const struct hapax_trace *trace; /* ENDED: if it is traced; else NULL */
+	int64_t claim_ns;                /* ENDED: how long its claim took */
+	unsigned http_status;            /* ENDED: of the service; 0: no response, or a command */
 };
 
 /* Called on the consumer's thread. Must not block, nor call the consumer, except stop and pause. */
 typedef void hapax_consumer_told_fn(const struct hapax_consumer_event *event, void *context);
+
+/* The trace of a run, as W3C traceparents without a NUL. */
+enum { HAPAX_TRACEPARENT_SIZE = 55 };
+struct hapax_trace {
+	char run[HAPAX_TRACEPARENT_SIZE];     /* stored with its result, for links of duplicates */
+	char handler[HAPAX_TRACEPARENT_SIZE]; /* that the handler gets */
+	int is_sampled;                       /* zero: run is not stored */
+};
+
+/*
+ * Begin the trace of a run, whose message has traceparent (may be empty). 0: it is not traced, and
+ * its handler gets the message's own. Called like told, with its context.
+ */
+typedef int hapax_consumer_trace_fn(
+	struct hapax_bytes traceparent, struct hapax_trace *ret_trace, void *context);
 
 enum hapax_consumer_flags {
 	/* Functions of rows run on the consumer's own thread; they must never block. */
@@ -307,13 +327,14 @@ struct hapax_consumer_options {
 	hapax_consumer_told_fn *told; /* may be NULL */
 	void *told_context;
 	const struct hapax_clock *clock; /* NULL: the system clock; its boot_ms is used */
+	hapax_consumer_trace_fn *trace;  /* may be NULL */
 };
 
 #define HAPAX_CONSUMER_OPTIONS_INIT                                                               \
 	{                                                                                         \
 		sizeof(struct hapax_consumer_options), 0, NULL, 0, NULL, HAPAX_FORM_BINARY, NULL, \
 			NULL, NULL, HAPAX_RUN_OPTIONS_INIT, 0, 0, HAPAX_ORDER_KEY, 0, 0, 0, 0,    \
-			NULL, HAPAX_ON_DUPLICATE_DROP, NULL, NULL, NULL, NULL                     \
+			NULL, HAPAX_ON_DUPLICATE_DROP, NULL, NULL, NULL, NULL, NULL               \
 	}
 
 /*

@@ -18,6 +18,7 @@ enum {
 	KIND_INTERNAL = 1,
 	KIND_SERVER = 2,
 	KIND_CLIENT = 3,
+	KIND_CONSUMER = 5,
 	STATUS_ERROR = 2,
 };
 
@@ -133,7 +134,7 @@ static void write_process(struct hx_json_write *json, const struct hx_trace_note
 {
 	begin_span(
 		json, note, note->context.span_id, note->has_parent ? note->parent_id : NULL,
-		note->name, KIND_SERVER);
+		note->name, note->is_message ? KIND_CONSUMER : KIND_SERVER);
 	put_times(json, note->began_ns, note->ended_ns);
 	hx_json_write_begin(json, "attributes", '[');
 	put_text(json, "cloudevents.event_id", note->event_id);
@@ -141,9 +142,10 @@ static void write_process(struct hx_json_write *json, const struct hx_trace_note
 	put_text(json, "cloudevents.event_type", note->event_type);
 	if (note->event_id[0] != '\0')
 		put_text(json, "messaging.operation.type", "process");
-	put_text(json, "http.request.method", note->method);
+	if (!note->is_message)
+		put_text(json, "http.request.method", note->method);
 	put_count(json, "http.response.status_code", note->reply_status);
-	put_text(json, "hapax.route", note->route);
+	put_text(json, note->is_message ? "hapax.consumer" : "hapax.route", note->route);
 	put_text(json, "hapax.scope", note->scope);
 	put_text(json, "hapax.decision", note->decision);
 	put_error(json, note->error, note->reply_status);

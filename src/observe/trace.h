@@ -8,6 +8,9 @@
  *	├─ idempotency_check           the question to the store
  *	└─ POST                        the call of the upstream, if it ran here
  *
+ * A message of a broker has the same, from its claim to its end, once per attempt; if a command
+ * handles it, without the last.
+ *
  * The first is a child of the sender's span, if the request names one. For a duplicate it has a
  * link to the process_cloud_event of the original. It is not a child of that span, which may have
  * ended days ago.
@@ -38,7 +41,8 @@ enum {
 
 /* Times are nanoseconds since 1970. Texts that are empty are left out. */
 struct hx_trace_note {
-	const char *name;                /* of the span around the others: process_cloud_event */
+	const char *name; /* of the span around the others: process_cloud_event */
+	bool is_message;  /* of a broker: route is its consumer, method of the call */
 	struct hx_trace_context context; /* span_id: that of this one */
 	bool has_parent;
 	unsigned char parent_id[HX_SPAN_ID_SIZE];

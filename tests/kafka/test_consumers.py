@@ -25,9 +25,10 @@ from consumers import (
     until_figure,
     with_token,
 )
-from daemon import dead_address, get, log_line, post, request, serve, upstream
+from daemon import dead_address, get, log_line, metrics, post, request, serve, upstream
 from harness import expect, expect_in, until
 from kafka import Kafka, Service, event
+from spans import CONSUMER, SPAN, TRACE, collector, named
 from test_outage import Redis
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -330,7 +331,7 @@ def test_a_letter_that_stays_lets_none_be_sent_twice(cli):
         text = config(row(**{"from": kafka.url("orders")}, exec="true"), more=with_token())
         with serve(cli, None, "--gateway", "off", config=text) as daemon:
             done = consume(cli, daemon, "retry", "orders", "--match", "attempts", "-o", "json", code=75)
-            done.says("were not looked at")
+            expect_in("were not looked at", done.err)
             expect((done.json["retried"], done.json["left"]), (999, 100))
             until_figure(daemon, 999, "acknowledged_total")
             expect(figure(daemon, "received_total"), 999)
@@ -382,3 +383,41 @@ def test_it_starts_over(cli):
         done = cli.run("consume", "rebuild", "--from", kafka.url("orders", group="new"), "--yes", "-o", "json", *there)
         expect(done.json["forgotten"], 1)
         expect(kafka.committed("new", "orders"), 0)
+
+
+def test_messages_are_traced(cli):
+    """E13: a run is a child of the producer's span, its handler a child of the run; a duplicate has a link to it."""
+    trace = {"traceparent": f"00-{TRACE}-{SPAN}-01", "tracestate": "rojo=1"}
+    out = cli.folder / "trace"
+    with Kafka({"orders": 1, "jobs": 1}) as kafka, collector() as sink, Service(lambda headers, _: bad(headers)) as service:
+        seen = []
+
+        def bad(headers):
+            seen.append(headers)
+            return 503 if headers["ce-id"] == "A-2" and headers["hapax-attempt"] == "1" else 200
+
+        rows = [
+            row(**{"from": kafka.url("orders")}, to=service.url, order="partition", backoff="10ms"),
+            row(**{"from": kafka.url("jobs"), "name": "jobs"}, exec=f"echo $TRACEPARENT >>{out}"),
+        ]
+        kafka.produce("orders", [("k", '{"n":1}', event(1, **trace)), ("k", '{"n":1}', event(1)), ("k", "{}", event(2))])
+        kafka.produce("jobs", [("k", "{}", event(3, **trace))])
+        with serve(cli, None, "--gateway", "off", config=config(*rows, more=sink.config())) as daemon:
+            found = sink.events(5)
+            run = [span for span in found["A-1"] if span.trace == TRACE]
+            process, check, call = (named(run, name) for name in ("process_cloud_event", "idempotency_check", "POST"))
+            expect((process.kind, process.parent, check.parent, call.parent), (CONSUMER, SPAN, process.id, process.id))
+            assert process.begin <= check.begin <= check.end <= call.begin <= call.end <= process.end, [s.document for s in run]
+            expect((process.attributes["hapax.consumer"], process.attributes["hapax.decision"]), ("orders", "acquired"))
+            expect((call.attributes["http.response.status_code"], call.attributes["server.address"]), ("200", "127.0.0.1"))
+            expect((seen[0]["traceparent"], seen[0]["tracestate"]), (f"00-{TRACE}-{call.id}-01", "rojo=1"))
+            replay = named([span for span in found["A-1"] if span.trace != TRACE], "process_cloud_event")
+            expect((replay.links, replay.attributes["hapax.decision"], replay.failed), ([(TRACE, process.id)], "replay", False))
+            # Each attempt is a run of its own.
+            failed = next(span for span in found["A-2"] if span.name == "POST" and span.failed)
+            expect(failed.attributes["http.response.status_code"], "503")
+            expect(len([span for span in found["A-2"] if span.name == "process_cloud_event"]), 2)
+            # A command continues the run.
+            expect(out.read_text(), f"00-{TRACE}-{named(found['A-3'], 'process_cloud_event').id}-01\n")
+            expect(len(found["A-3"]), 2)
+            until(lambda: metrics(daemon)["hapax_trace_exported_spans_total"] == 3 + 2 + 6 + 2, "they are counted")

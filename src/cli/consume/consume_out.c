@@ -88,6 +88,24 @@ static void write_event(struct hx_out *out, const struct hapax_consumer_event *e
 	hx_out_flush(out);
 }
 
+static void say_undelivered(const char *command, const struct hapax_consumer_event *event)
+{
+	int size = (int)event->place.size;
+	const char *place = event->place.data;
+
+	if (event->delay_ms < 0)
+		hx_report(
+			command, "note: %.*s: could not forward it: %s; it stays in the source",
+			size, place, event->why);
+	else if (event->delay_ms == 0)
+		hx_report(command, "note: %.*s: could not forward it: %s", size, place, event->why);
+	else
+		hx_report(
+			command,
+			"note: %.*s: could not forward it: %s; next attempt in %" PRId64 " ms",
+			size, place, event->why, event->delay_ms);
+}
+
 static void say(const struct consume_out *out, const struct hapax_consumer_event *event)
 {
 	const char *command = out->inv->command->name;
@@ -117,23 +135,7 @@ static void say(const struct consume_out *out, const struct hapax_consumer_event
 			command, "note: %.*s: dead letter in '%s': %s", size, place, event->target,
 			event->why);
 		return;
-	case HAPAX_FACT_UNDELIVERED:
-		if (event->delay_ms < 0)
-			hx_report(
-				command,
-				"note: %.*s: could not forward it: %s; it stays in the source",
-				size, place, event->why);
-		else if (event->delay_ms == 0)
-			hx_report(
-				command, "note: %.*s: could not forward it: %s", size, place,
-				event->why);
-		else
-			hx_report(
-				command,
-				"note: %.*s: could not forward it: %s; next attempt in %" PRId64
-				" ms",
-				size, place, event->why, event->delay_ms);
-		return;
+	case HAPAX_FACT_UNDELIVERED: say_undelivered(command, event); return;
 	case HAPAX_FACT_STORE_AWAY:
 		hx_report(command, "note: the store is unavailable (%s); waiting", event->why);
 		return;

@@ -15,6 +15,7 @@
 #include "api/pause.h"
 #include "base/thread.h"
 #include "serve/task/background.h"
+#include "serve/trace/message_trace.h"
 
 struct hx_config;
 struct hx_config_consumer;
@@ -54,6 +55,7 @@ struct hx_consumer_work {
 	struct hx_consumer_task *task;
 	struct hapax_consumer *consumer;
 	struct hapax_run_options run;
+	struct hx_message_trace trace;
 	const char *argv[4];
 };
 

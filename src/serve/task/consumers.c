@@ -103,7 +103,7 @@ static struct line line_of(enum hapax_consumer_fact fact)
 
 /* A decision, or the end of a run, to report while the daemon is there. */
 struct report {
-	const struct hx_consumer_work *work;
+	struct hx_consumer_work *work;
 	const struct hapax_consumer_event *event;
 };
 
@@ -181,6 +181,7 @@ static void tell_report(struct hx_logger *log, const void *context)
 	struct hx_observer *observer = &consumers->observer;
 
 	(void)log;
+	hx_message_trace_tell(&report->work->trace, report->event);
 	hx_lock_acquire(&consumers->observer_lock);
 	if (!(decision.flags & HX_DECISION_UNPROTECTED))
 		hx_metrics_operation(
@@ -240,7 +241,7 @@ static void log_event(struct hx_consumer_task *task, const struct hapax_consumer
 
 static void on_told(const struct hapax_consumer_event *event, void *context)
 {
-	const struct hx_consumer_work *work = context;
+	struct hx_consumer_work *work = context;
 	struct hx_consumer_task *task = work->task;
 
 	take_note(task, event);
@@ -260,6 +261,13 @@ static void on_told(const struct hapax_consumer_event *event, void *context)
 		hx_background_tell(&task->background, tell_report, &(struct report){work, event});
 	else
 		log_event(task, event);
+}
+
+static int on_trace(struct hapax_bytes traceparent, struct hapax_trace *ret_trace, void *context)
+{
+	struct hx_consumer_work *work = context;
+
+	return hx_message_trace_begin(&work->trace, traceparent, ret_trace);
 }
 
 static void fill_options(
@@ -292,6 +300,11 @@ static void fill_options(
 	to->divert = from->divert[0] == '\0' ? NULL : from->divert;
 	to->told = on_told;
 	to->told_context = work;
+	hx_message_trace_init(
+		&work->trace, &work->task->consumers->serve->exporter, work->task->name, from->to,
+		config->traces.sample_billionths);
+	if (work->trace.exporter != NULL)
+		to->trace = on_trace;
 	work->run = from->run;
 }
 

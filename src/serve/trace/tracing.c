@@ -65,6 +65,24 @@ static bool is_lot(const struct hx_trace_context *context, uint64_t billionths)
 	return (bits >> 26) < (billionths << 30) / HX_CONFIG_SHARE_WHOLE;
 }
 
+bool hx_tracing_draw(struct hx_trace_note *note, struct hx_prng *prng, uint64_t billionths)
+{
+	struct hx_trace_context *context = &note->context;
+
+	if (note->has_parent) {
+		memcpy(note->parent_id, context->span_id, HX_SPAN_ID_SIZE);
+	} else {
+		draw(prng, context->trace_id, HX_TRACE_ID_SIZE);
+		context->flags = HX_TRACE_RANDOM;
+		if (is_lot(context, billionths))
+			context->flags |= HX_TRACE_SAMPLED;
+	}
+	draw(prng, context->span_id, HX_SPAN_ID_SIZE);
+	draw(prng, note->check_id, HX_SPAN_ID_SIZE);
+	draw(prng, note->call_id, HX_SPAN_ID_SIZE);
+	return (context->flags & HX_TRACE_SAMPLED) != 0;
+}
+
 void hx_tracing_begin(struct hx_delivery *delivery, const char *name)
 {
 	struct hx_loop *loop = delivery->loop;
@@ -82,18 +100,9 @@ void hx_tracing_begin(struct hx_delivery *delivery, const char *name)
 		(const char *)head->method.data);
 	tracing->note.has_parent = read_parent(head, context);
 	tracing->drops_state = !tracing->note.has_parent || !is_state(head);
-	if (tracing->note.has_parent) {
-		memcpy(tracing->note.parent_id, context->span_id, HX_SPAN_ID_SIZE);
-	} else {
-		draw(&loop->trace_lot, context->trace_id, HX_TRACE_ID_SIZE);
-		context->flags = HX_TRACE_RANDOM;
-		if (is_lot(context, delivery->config->config->traces.sample_billionths))
-			context->flags |= HX_TRACE_SAMPLED;
-	}
-	tracing->is_sampled = (context->flags & HX_TRACE_SAMPLED) != 0;
-	draw(&loop->trace_lot, context->span_id, HX_SPAN_ID_SIZE);
-	draw(&loop->trace_lot, tracing->note.check_id, HX_SPAN_ID_SIZE);
-	draw(&loop->trace_lot, tracing->note.call_id, HX_SPAN_ID_SIZE);
+	tracing->is_sampled = hx_tracing_draw(
+		&tracing->note, &loop->trace_lot,
+		delivery->config->config->traces.sample_billionths);
 }
 
 /* ------------------------------------------------------------------ in progress */
@@ -122,28 +131,34 @@ static bool is_kept(struct hapax_bytes fields)
 		memcmp(fields.data, kept_name.data, kept_name.size) == 0;
 }
 
-void hx_tracing_decided(struct hx_delivery *delivery, const struct hapax_answer *answer)
+void hx_tracing_check(struct hx_trace_note *note, const struct hapax_answer *answer)
 {
 	static const char *const decisions[] = {
 		[HAPAX_OUTCOME_ACQUIRED] = "acquired",       [HAPAX_OUTCOME_REPLAY] = "replay",
 		[HAPAX_OUTCOME_IN_PROGRESS] = "in_progress", [HAPAX_OUTCOME_MISMATCH] = "mismatch",
 		[HAPAX_OUTCOME_PARKED] = "parked",
 	};
-	struct hx_tracing *tracing = &delivery->claim.tracing;
 	struct hapax_bytes fields = answer->result.headers;
+
+	note->check_error = error_of(answer->status);
+	note->token = answer->token;
+	note->attempt = answer->attempt;
+	if ((size_t)answer->outcome < HX_COUNT(decisions))
+		note->decision = decisions[answer->outcome];
+	if (answer->outcome == HAPAX_OUTCOME_REPLAY && is_kept(fields))
+		note->has_original = hx_trace_context_read(
+			hx_bytes((const char *)fields.data + kept_name.size, HX_TRACEPARENT_SIZE),
+			&note->original);
+}
+
+void hx_tracing_decided(struct hx_delivery *delivery, const struct hapax_answer *answer)
+{
+	struct hx_tracing *tracing = &delivery->claim.tracing;
 
 	if (!tracing->is_sampled || !tracing->is_on || (answer->flags & HAPAX_ANSWER_UNPROTECTED))
 		return;
 	tracing->note.decided_ns = hx_clock_mono_ns();
-	tracing->note.check_error = error_of(answer->status);
-	tracing->note.token = answer->token;
-	tracing->note.attempt = answer->attempt;
-	if ((size_t)answer->outcome < HX_COUNT(decisions))
-		tracing->note.decision = decisions[answer->outcome];
-	if (answer->outcome == HAPAX_OUTCOME_REPLAY && is_kept(fields))
-		tracing->note.has_original = hx_trace_context_read(
-			hx_bytes((const char *)fields.data + kept_name.size, HX_TRACEPARENT_SIZE),
-			&tracing->note.original);
+	hx_tracing_check(&tracing->note, answer);
 }
 
 bool hx_tracing_replaces(const struct hx_delivery *delivery, struct hapax_bytes name)
@@ -279,13 +294,21 @@ static int64_t calendar_offset_ns(int64_t now_ns)
 	return clock->wall_ms(clock->context) * HX_NS_PER_MS - now_ns;
 }
 
+void hx_tracing_export(struct hx_exporter *exporter, struct hx_trace_note *note)
+{
+	int64_t *const times[] = {&note->began_ns,   &note->ended_ns, &note->asked_ns,
+				  &note->decided_ns, &note->sent_ns,  &note->answered_ns};
+	int64_t offset_ns = calendar_offset_ns(hx_clock_mono_ns());
+
+	for (size_t i = 0; i < HX_COUNT(times); i++)
+		*times[i] += offset_ns;
+	hx_exporter_add(exporter, note);
+}
+
 void hx_tracing_end(struct hx_delivery *delivery, unsigned status)
 {
 	struct hx_tracing *tracing = &delivery->claim.tracing;
 	struct hx_trace_note *note = &tracing->note;
-	int64_t *const times[] = {&note->began_ns,   &note->ended_ns, &note->asked_ns,
-				  &note->decided_ns, &note->sent_ns,  &note->answered_ns};
-	int64_t offset_ns;
 
 	if (!tracing->is_on)
 		return;
@@ -300,8 +323,5 @@ void hx_tracing_end(struct hx_delivery *delivery, unsigned status)
 	note->has_check = note->decided_ns != 0;
 	note->has_call = note->answered_ns != 0 && note->sent_ns != 0;
 	describe(delivery, note);
-	offset_ns = calendar_offset_ns(note->ended_ns);
-	for (size_t i = 0; i < HX_COUNT(times); i++)
-		*times[i] += offset_ns;
-	hx_exporter_add(&delivery->loop->serve->exporter, note);
+	hx_tracing_export(&delivery->loop->serve->exporter, note);
 }

@@ -24,6 +24,8 @@
 #include "wire/http1/http1_write.h"
 
 struct hx_delivery;
+struct hx_exporter;
+struct hx_prng;
 
 /* For one event. */
 struct hx_tracing {
@@ -32,6 +34,15 @@ struct hx_tracing {
 	bool drops_state;          /* tracestate is absent, or of another trace */
 	struct hx_trace_note note; /* so far; until the end, its times are hx_clock_mono_ns() */
 };
+
+/* For tracing.c and message_trace.c. Draws the ids, unless it has a parent. Returns: it is sampled. */
+bool hx_tracing_draw(struct hx_trace_note *note, struct hx_prng *prng, uint64_t billionths);
+
+/* The same: what the store has decided. */
+void hx_tracing_check(struct hx_trace_note *note, const struct hapax_answer *answer);
+
+/* The same: exports a note whose times are hx_clock_mono_ns(). */
+void hx_tracing_export(struct hx_exporter *exporter, struct hx_trace_note *note);
 
 /* The event is about to be claimed: finds its trace, and whether it is sampled. */
 void hx_tracing_begin(struct hx_delivery *delivery, const char *name);

@@ -95,6 +95,11 @@ void hx_consumer_done(struct hx_consumer *consumer)
 	consumer->finishes = NULL;
 }
 
+static struct hapax_bytes traceparent_of(const struct hx_in_flight *in_flight)
+{
+	return hx_envelope_header(&in_flight->envelope, "traceparent");
+}
+
 void hx_consumer_tell(
 	struct hx_consumer *consumer, const struct hx_in_flight *in_flight,
 	struct hapax_consumer_event *event)
@@ -121,6 +126,8 @@ void hx_consumer_tell(
 		event->type = cause.type;
 		event->source = cause.source;
 		event->time_ms = cause.time_ms;
+		if (consumer->options.trace != NULL)
+			event->traceparent = traceparent_of(in_flight);
 	}
 	consumer->options.told(event, consumer->options.told_context);
 }
@@ -144,8 +151,13 @@ void hx_consumer_tell_answer(
 	struct hapax_consumer_event event = {
 		.fact = fact, .answer = answer, .took_ns = in_flight->took_ns};
 
-	if (fact != HAPAX_FACT_ENDED)
+	if (fact == HAPAX_FACT_ENDED) {
+		event.trace = in_flight->is_traced ? &in_flight->trace : NULL;
+		event.claim_ns = in_flight->began_ns - in_flight->asked_ns;
+		event.http_status = in_flight->status;
+	} else {
 		event.took_ns = hx_consumer_claim_ns(in_flight);
+	}
 	hx_consumer_tell(consumer, in_flight, &event);
 }
 
@@ -395,6 +407,11 @@ void hx_consumer_start(struct hx_in_flight *in_flight)
 
 	in_flight->state = HX_IN_FLIGHT_RUNNING;
 	in_flight->began_ns = report_ns(consumer);
+	in_flight->status = 0;
+	in_flight->is_traced = consumer->options.trace != NULL &&
+		consumer->options.trace(
+			traceparent_of(in_flight), &in_flight->trace,
+			consumer->options.told_context) != 0;
 	consumer->running++;
 	/* No other thread knows the message before it is handed over. */
 	atomic_store_explicit(&in_flight->call.is_fenced, false, memory_order_relaxed);
@@ -455,6 +472,21 @@ static void on_step(
 	}
 }
 
+/* The daemon's doors begin stored headers so, too: serve/trace/tracing.h. */
+static enum hapax_status append_trace(struct hx_in_flight *in_flight)
+{
+	static const char name[] = "Hapax-Traceparent: ";
+	struct hapax_buf *to = &in_flight->result_headers;
+	enum hapax_status status;
+
+	if (!in_flight->is_traced || !in_flight->trace.is_sampled)
+		return HAPAX_OK;
+	status = hx_buf_append(to, name, sizeof(name) - 1);
+	if (status == HAPAX_OK)
+		status = hx_buf_append(to, in_flight->trace.run, sizeof(in_flight->trace.run));
+	return status == HAPAX_OK ? hx_buf_append(to, "\r\n", 2) : status;
+}
+
 static enum hapax_status append_place(struct hx_in_flight *in_flight)
 {
 	static const char name[] = HX_PLACE_FIELD ": ";
@@ -471,7 +503,7 @@ static enum hapax_status append_place(struct hx_in_flight *in_flight)
 void hx_in_flight_keep_place(struct hx_in_flight *in_flight, struct hapax_result *result)
 {
 	hx_buf_clear(&in_flight->result_headers);
-	if (result->kind != HAPAX_RESULT_EXEC &&
+	if (result->kind != HAPAX_RESULT_EXEC && append_trace(in_flight) == HAPAX_OK &&
 	    hx_buf_append(&in_flight->result_headers, result->headers.data, result->headers.size) ==
 		    HAPAX_OK &&
 	    append_place(in_flight) == HAPAX_OK)

@@ -70,6 +70,7 @@ struct hx_in_flight {
 	enum hx_in_flight_reason reason; /* why it is handed on */
 	const struct hx_route *route;
 	bool lacks_id;    /* its key is its place, if it has one; identity.h */
+	bool is_traced;   /* trace is set */
 	bool is_tagged;   /* a duplicate that is delivered as one; tag.c */
 	bool has_answer;  /* from a function in a transaction; tx_session.h */
 	int64_t position; /* low-water mark of its partition once it is done; -1: not needed */
@@ -119,10 +120,11 @@ struct hx_in_flight {
 	struct hapax_buf document; /* a structured event */
 	struct hapax_buf fields;   /* of the response */
 	struct hapax_buf response; /* its body, as much as is kept */
-	unsigned status;
+	unsigned status;           /* of the response; 0: none */
 	uint64_t body_size;
 	char error_text[HAPAX_ERROR_MESSAGE_SIZE];
 
+	struct hapax_trace trace;   /* if is_traced */
 	struct hapax_answer answer; /* if has_answer: its bytes are in call.body and call.error */
 	struct hapax_duplicate duplicate; /* if is_tagged: its original is in target */
 
@@ -146,6 +148,13 @@ static inline bool hx_in_flight_may_begin(const struct hx_in_flight *in_flight)
 void hx_in_flight_finish(
 	struct hx_in_flight *in_flight, enum hapax_run_outcome outcome,
 	const struct hapax_result *result, struct hapax_bytes error);
+
+/*
+ * A header that continues the trace: traceparent, tracestate or baggage; size 0: none. In a trace
+ * that began here, tracestate of the message is that of another one.
+ */
+struct hapax_bytes hx_in_flight_trace_header(
+	const struct hx_in_flight *in_flight, const char *name);
 
 /* Its attributes as an event; borrowed from the message. It was read: it has a route. */
 struct hapax_cause hx_in_flight_event(const struct hx_in_flight *in_flight);

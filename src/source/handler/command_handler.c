@@ -123,7 +123,7 @@ static void describe_message(struct variables *variables, const struct hx_in_fli
  * message lacks are set empty, because the inherited ones belong to another trace. These take no
  * room.
  */
-static void describe_trace(struct variables *variables, const struct hx_envelope *envelope)
+static void describe_trace(struct variables *variables, const struct hx_in_flight *in_flight)
 {
 	static const struct {
 		const char *header;
@@ -135,7 +135,8 @@ static void describe_trace(struct variables *variables, const struct hx_envelope
 		{"baggage", "BAGGAGE", "BAGGAGE="}};
 
 	for (size_t i = 0; i < TRACES; i++)
-		if (!add(variables, traces[i].name, hx_envelope_header(envelope, traces[i].header)))
+		if (!add(variables, traces[i].name,
+			 hx_in_flight_trace_header(in_flight, traces[i].header)))
 			variables->list[variables->count++] = traces[i].empty;
 }
 
@@ -150,7 +151,7 @@ static bool describe(struct variables *variables, const struct hx_in_flight *in_
 	    !add_number(variables, "HAPAX_ATTEMPT", in_flight->attempt))
 		return false;
 	describe_message(variables, in_flight);
-	describe_trace(variables, &in_flight->envelope);
+	describe_trace(variables, in_flight);
 	variables->list[variables->count] = NULL;
 	return true;
 }

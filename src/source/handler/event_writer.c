@@ -86,7 +86,7 @@ static void write_trace(const struct hx_in_flight *in_flight, struct hx_http1_wr
 	static const char *const names[] = {"traceparent", "tracestate", "baggage"};
 
 	for (size_t i = 0; i < HX_COUNT(names); i++) {
-		struct hapax_bytes value = hx_envelope_header(&in_flight->envelope, names[i]);
+		struct hapax_bytes value = hx_in_flight_trace_header(in_flight, names[i]);
 		const unsigned char *at = value.data;
 		bool is_plain = value.size > 0 && value.size <= 8192;
 

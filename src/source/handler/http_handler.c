@@ -97,12 +97,13 @@ static void on_end(
 {
 	struct hx_in_flight *in_flight = call->context;
 
-	if (how == HX_HTTP_CALL_COMPLETE)
+	if (how == HX_HTTP_CALL_COMPLETE) {
 		end_complete(in_flight);
-	else
-		fail(in_flight,
-		     how == HX_HTTP_CALL_UNSENT ? HAPAX_RUN_TRANSIENT : HAPAX_RUN_AMBIGUOUS,
-		     err->message);
+		return;
+	}
+	in_flight->status = 0;
+	fail(in_flight, how == HX_HTTP_CALL_UNSENT ? HAPAX_RUN_TRANSIENT : HAPAX_RUN_AMBIGUOUS,
+	     err->message);
 }
 
 static bool may_send(struct hx_http_call *call)
