@@ -50,6 +50,12 @@ static int64_t sum_errors(const struct hx_serve *serve, enum hx_check_error reas
 
 /* ------------------------------------------------------------------ the store */
 
+static int64_t slow_ns(const struct hx_serve *serve)
+{
+	return serve->config->store.timeout_ms * HX_NS_PER_MS / 2;
+}
+
+/* Now and then, and each time while something is wrong: its end must be noticed. */
 static void ask_store(struct hx_serve *serve, const struct hx_store_facts *facts)
 {
 	struct hx_condition_watch *watch = &serve->condition_watch;
@@ -57,17 +63,16 @@ static void ask_store(struct hx_serve *serve, const struct hx_store_facts *facts
 		sum_errors(serve, HX_CHECK_ERROR_UNCERTAIN);
 	bool is_old = facts->answered == 0 ||
 		hx_clock_mono_ns() - facts->answered_ns >= ASK_SECONDS * HX_NS_PER_S;
+	bool is_ill = facts->status != HAPAX_OK || facts->took_ns > slow_ns(serve) ||
+		failed != watch->failed || watch->is_asking || watch->shortage != HX_SHORTAGE_NONE;
 
-	if (facts->asked_ns == INT64_MAX &&
-	    (is_old || failed != watch->failed || watch->is_asking ||
-	     watch->shortage != HX_SHORTAGE_NONE))
+	if (facts->asked_ns == INT64_MAX && (is_old || is_ill))
 		(void)hx_store_view_ask(&serve->view);
 	watch->failed = failed;
 }
 
 static void look_at_speed(struct hx_serve *serve, const struct hx_store_facts *facts)
 {
-	int64_t limit_ns = serve->config->store.timeout_ms * HX_NS_PER_MS / 2;
 	int64_t took_ns = facts->asked_ns == INT64_MAX ? facts->took_ns
 						       : hx_clock_mono_ns() - facts->asked_ns;
 	char reason[HX_CONDITION_REASON_SIZE];
@@ -78,7 +83,8 @@ static void look_at_speed(struct hx_serve *serve, const struct hx_store_facts *f
 		"store.timeout",
 		took_ns / HX_NS_PER_MS);
 	hx_condition_set(
-		&serve->conditions, HX_CONDITION_STORE_SLOW, NULL, took_ns > limit_ns, reason);
+		&serve->conditions, HX_CONDITION_STORE_SLOW, NULL, took_ns > slow_ns(serve),
+		reason);
 }
 
 /* On the disk of a local store; UINT64_MAX: unknown, or it has none here. */

@@ -17,6 +17,9 @@
 /* How long a broker that failed and has been silent since counts as unavailable. */
 enum { SOURCE_SECONDS = 60 };
 
+/* Its name, and a reason. */
+enum { WHY_SIZE = HX_CONSUMER_LABEL_SIZE + HAPAX_ERROR_MESSAGE_SIZE + 64 };
+
 void hx_consumer_task_add(
 	struct hapax_consumer_stats *sum, const struct hapax_consumer_stats *stats)
 {
@@ -169,7 +172,7 @@ size_t hx_consumers_troubled(struct hx_consumers *consumers, char *reason, size_
 
 	reason[0] = '\0';
 	for (struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next) {
-		char why[HAPAX_ERROR_MESSAGE_SIZE] = "";
+		char why[WHY_SIZE] = "";
 		enum trouble trouble = why_not(at, why, sizeof(why));
 
 		count++;
@@ -206,7 +209,7 @@ static const char *state_of(struct hx_consumer_task *task, const char *reason)
 void hx_consumers_list(struct hx_consumers *consumers, hx_api_consumer_fn *each, void *context)
 {
 	for (struct hx_consumer_task *at = consumers->tasks; at != NULL; at = at->next) {
-		char reason[HAPAX_ERROR_MESSAGE_SIZE] = "";
+		char reason[WHY_SIZE] = "";
 		struct hx_consumer_facts facts = {.name = NULL};
 		struct hx_api_consumer consumer = {.name = at->name, .reason = reason};
 
