@@ -85,12 +85,14 @@ def consumers(daemon):
     return {found["name"]: found for found in get(daemon.admin, "/api/v1/consumers", **BEARER).json["consumers"]}
 
 
-def pauses_and_resumes(cli, url, service, fill, **more):
+def pauses_and_resumes(cli, url, service, fill, beside_url, beside_fill):
     """D7, D9: it is paused and resumed, over a restart, and nothing is lost.
 
-    service is a kafka.Service; fill(n, ...) sends these events.
+    service is a kafka.Service; fill(n, ...) sends these events. The consumer of beside_url is not
+    paused: when it has done what was sent later, the other one has left out what was sent before.
     """
-    text = config(row(**{"from": url}, to=service.url, **more), more=with_token())
+    beside = row(**{"from": beside_url}, exec="true", group="beside", name="beside")
+    text = config(row(**{"from": url}, to=service.url), beside, more=with_token())
     store = f"sqlite:{cli.folder}/pause.db"
     with serve(cli, None, "--gateway", "off", config=text, store=store) as daemon:
         fill(1)
@@ -109,19 +111,23 @@ def pauses_and_resumes(cli, url, service, fill, **more):
         expect((audit["who"], audit["action"], audit["outcome"]), ("alice", "consumer.pause", "applied"))
         fill(2)
         # Its connection stays: the broker still has it as a member.
-        time.sleep(0.3)
+        beside_fill(1)
+        until_figure(daemon, 1, "acknowledged_total", consumer="beside")
         expect(len(service.effects), 1)
         expect(figure(daemon, "up"), 1)
     with serve(cli, None, "--gateway", "off", config=text, store=store) as daemon:
         until_figure(daemon, 1, "paused", reason="operator")
         fill(3)
-        time.sleep(0.3)
+        beside_fill(2)
+        until_figure(daemon, 1, "acknowledged_total", consumer="beside")
         expect(len(service.effects), 1)
         consume(cli, daemon, "resume", "orders", "-o", "json")
         until_figure(daemon, 2, "acknowledged_total")
         until_figure(daemon, 0, "paused", reason="operator")
         expect(consumers(daemon)["orders"]["state"], "running")
         consume(cli, daemon, "pause", "nobody", code=69).says("no consumer of that name")
+        consume(cli, daemon, "pause", "", code=64).says("NAME of the consumer is empty")
+        consume(cli, daemon, "pause", "n" * 5000, code=64).says("NAME of the consumer is too long")
         # Without a token that may write, nothing changes.
         refused = request(daemon.admin, "POST", "/api/v1/consumers/orders/pause", {}, b"")
         expect(refused.status, 401)
@@ -151,6 +157,8 @@ def letters_are_listed_and_sent_again(cli, url, fill):
         expect(listed(cli, daemon, "--match", "nothing has this"), [])
         consume(cli, daemon, "retry", "orders", "--match", "nothing has this", code=1)
         consume(cli, daemon, "retry", "orders", code=64)
+        consume(cli, daemon, "retry", "orders", "--all", "--match", "A-2", code=64).says("exactly one of")
+        consume(cli, daemon, "retry", "orders", found[0]["id"], "--match", "A-2", code=64).says("exactly one of")
         # A handler that still fails makes them letters again: each is sent once.
         expect(consume(cli, daemon, "retry", "orders", "--all", "-o", "json").json["retried"], 3)
         until_figure(daemon, 6, "dead_letters_total")
@@ -158,7 +166,7 @@ def letters_are_listed_and_sent_again(cli, url, fill):
         expect(len(found), 3)
 
         works.touch()
-        expect(consume(cli, daemon, "retry", "orders", found[0]["id"]).out, "1 dead letters sent again\n")
+        expect(consume(cli, daemon, "retry", "orders", found[0]["id"]).out, "1 dead letter sent again\n")
         until_figure(daemon, 1, "runs_total", outcome="ok")
         expect(len(listed(cli, daemon)), 2)
         expect(consume(cli, daemon, "retry", "orders", "--all", "-o", "json").json["retried"], 2)

@@ -145,8 +145,12 @@ def test_one_is_switched_off_and_on(cli):
 
 
 def test_it_is_paused_and_resumed(cli):
-    with Kafka({"orders": 1, "orders.dead": 1}) as kafka, Service() as service:
-        pauses_and_resumes(cli, kafka.url("orders"), service, lambda *which: kafka.produce("orders", numbers(*which)))
+    with Kafka({"orders": 1, "orders.dead": 1, "beside": 1, "beside.dead": 1}) as kafka, Service() as service:
+
+        def fill(topic):
+            return lambda *which: kafka.produce(topic, numbers(*which))
+
+        pauses_and_resumes(cli, kafka.url("orders"), service, fill("orders"), kafka.url("beside", group="beside"), fill("beside"))
         until(lambda: kafka.committed("g", "orders") == 3, "all is committed")
 
 

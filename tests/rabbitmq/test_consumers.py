@@ -120,12 +120,12 @@ def test_a_stop_gives_back_what_has_not_begun(cli):
 
 
 def test_it_is_paused_and_resumed(cli):
-    with Queue() as queue, Service() as service:
+    with Queue() as queue, Queue() as beside, Service() as service:
 
-        def fill(*which):
-            queue.fill(messages(*which))
+        def fill(at):
+            return lambda *which: at.fill(messages(*which))
 
-        pauses_and_resumes(cli, queue.url(), service, fill)
+        pauses_and_resumes(cli, queue.url(), service, fill(queue), beside.url(), fill(beside))
         until(lambda: queue.ready(queue.name) == 0, "nothing is left")
 
 

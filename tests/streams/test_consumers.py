@@ -89,8 +89,12 @@ def test_a_stop_gives_back_what_has_not_begun(cli):
 
 
 def test_it_is_paused_and_resumed(cli):
-    with Stream() as stream, Service() as service:
-        pauses_and_resumes(cli, stream.url(min_idle="1s"), service, lambda *which: stream.fill([event(n) for n in which]))
+    with Stream() as stream, Stream() as beside, Service() as service:
+
+        def fill(at):
+            return lambda *which: at.fill([event(n) for n in which])
+
+        pauses_and_resumes(cli, stream.url(min_idle="1s"), service, fill(stream), beside.url(), fill(beside))
         expect(stream.pending(), 0)
 
 
@@ -112,7 +116,7 @@ def test_a_letter_stays_until_its_message_is_stored(cli):
             # Redis refuses to add to it.
             stream.do("DEL", stream.name)
             stream.do("SET", stream.name, "no stream")
-            consume(cli, daemon, "retry", "orders", "--all", code=69).says("were not sent, and stay")
+            consume(cli, daemon, "retry", "orders", "--all", code=69).says("could not send 1 dead letter, kept")
             expect(len(stream.entries(f"{stream.name}.dead")), 1)
             expect(len(listed(cli, daemon)), 1)
             stream.do("DEL", stream.name)
@@ -260,6 +264,34 @@ def test_no_claim_pauses_a_consumer(cli):
     bad = cli.folder / "reserved.yaml"
     bad.write_text(config(row(**{"from": "redis://localhost/s?group=g"}, exec="true", tenant="hapax")))
     expect_in("the tenant 'hapax' is reserved", cli.run("config", "check", str(bad), code=78).err)
+
+
+def test_letters_that_cannot_be_read_are_an_error(cli):
+    """D4: a key that is not a stream has no letters, but that is not what an operator asked."""
+    with Stream() as stream:
+        text = config(row(**{"from": stream.url()}, exec="true"), more=with_token())
+        stream.do("SET", f"{stream.name}.dead", "no stream")
+        with serve(cli, None, "--gateway", "off", config=text) as daemon:
+            for action in (("dead-letters", "orders"), ("retry", "orders", "--all")):
+                consume(cli, daemon, *action, code=69).says("could not read the dead letters", "WRONGTYPE")
+            stream.do("DEL", f"{stream.name}.dead")
+            expect(consume(cli, daemon, "dead-letters", "orders").out, "0 dead letters\n")
+            expect_in("DEAD SINCE START", consume(cli, daemon, "list").out)
+
+
+def test_a_mistyped_scope_does_not_start_over(cli):
+    """D5: no key is forgotten there, and every message would be a duplicate, or run under other keys."""
+    with Stream() as stream:
+        stream.fill([event(1)])
+        store = ("--store", f"sqlite:{cli.folder}/typo.db")
+        cli.run("consume", "--from", stream.url(), "--exec", "true", "--idle-exit", "1s", "--scope", "acme/orders", *store)
+        there = ("consume", "rebuild", "--from", stream.url(), "--yes", *store)
+        cli.run(*there, "--scope", "acme/ordres", code=64).says("the scope 'acme/ordres' has no keys; nothing changed")
+        expect(stream.unread(), 0)
+        expect(cli.run(*there, "--scope", "acme/orders").out, "1 key forgotten; the group starts over\n")
+        expect(stream.unread(), 1)
+        cli.run(*there, "--scope", "acme/orders", code=64).says("--empty-scope")
+        cli.run(*there, "--scope", "acme/orders", "--empty-scope")
 
 
 def test_a_list_of_large_letters_ends_early(cli):

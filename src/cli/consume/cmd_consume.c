@@ -131,6 +131,8 @@ static const struct hx_option options[] = {
 	{HX_CONSUME_YES, "yes", 0, HX_OPTION_FLAG, NULL, "rebuild: do not ask", NULL},
 	{HX_CONSUME_SHARED_SCOPE, "shared-scope", 0, HX_OPTION_FLAG, NULL,
 	 "rebuild: forget the scope also if others use it", NULL},
+	{HX_CONSUME_EMPTY_SCOPE, "empty-scope", 0, HX_OPTION_FLAG, NULL,
+	 "rebuild: start over also if the scope has no keys", NULL},
 	{0, NULL, 0, HX_OPTION_FLAG, NULL, NULL, NULL},
 };
 

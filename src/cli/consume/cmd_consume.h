@@ -15,6 +15,7 @@ enum hx_consume_option {
 	HX_CONSUME_YES,
 	HX_CONSUME_FROM_TIME,
 	HX_CONSUME_SHARED_SCOPE,
+	HX_CONSUME_EMPTY_SCOPE,
 };
 
 enum { HX_CONSUME_FROM = 1 }; /* of the command itself, and of rebuild */

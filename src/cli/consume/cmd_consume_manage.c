@@ -11,15 +11,22 @@
 #include <hapax/source.h>
 
 #include "base/bytes.h"
+#include "base/utf8.h"
 #include "cli/consume/cmd_consume.h"
 #include "cli/frame/progress.h"
 #include "cli/frame/report.h"
 #include "cli/print/columns.h"
+#include "cli/print/text.h"
 #include "wire/date.h"
 #include "wire/json/json_object.h"
 #include "wire/percent.h"
 
-enum { REPLY_SIZE_MAX = 64 * 1024 * 1024, BODY_SIZE_MAX = 128 * 1024, LIMIT_DEFAULT = 100 };
+enum {
+	REPLY_SIZE_MAX = 64 * 1024 * 1024,
+	BODY_SIZE_MAX = 128 * 1024,
+	LIMIT_DEFAULT = 100,
+	NAME_SIZE_MAX = 128, /* of a consumer in the configuration */
+};
 
 /* A call to the daemon, and its reply. */
 struct call {
@@ -69,6 +76,7 @@ static int call_send(struct call *call, const char *method, const char *name, co
 	struct hx_invocation *inv = call->inv;
 	struct hapax_buf *path = &call->path;
 	struct hapax_store *store = NULL;
+	char why[HX_UTF8_FAULT_SIZE];
 	struct hapax_error err;
 	int code;
 
@@ -78,6 +86,10 @@ static int call_send(struct call *call, const char *method, const char *name, co
 			"use the admin listener of the daemon that runs the consumer: "
 			"--server http://HOST:8099",
 			"missing option --server");
+	if (name != NULL && hx_utf8_fault(hapax_bytes_from_text(name), NAME_SIZE_MAX, why))
+		return hx_report_misuse(
+			inv->command->name, "'hapax consume list' shows the consumers",
+			"the NAME of the consumer %s", why);
 	hx_buf_clear(path);
 	hx_buf_clear(&call->reply);
 	if (make_path(path, name, action) != HAPAX_OK)
@@ -131,8 +143,9 @@ static bool is_true(struct call *call, const char *name)
 /* ------------------------------------------------------------------ list */
 
 static const struct hx_column columns[] = {
-	{"NAME", false}, {"STATE", false},     {"RUNNING", true}, {"IN HAND", true}, {"LAG", true},
-	{"DEAD", true},  {"PAUSED BY", false}, {"SINCE", false},  {"REASON", false},
+	{"NAME", false},      {"STATE", false}, {"RUNNING", true},
+	{"IN HAND", true},    {"LAG", true},    {"DEAD SINCE START", true},
+	{"PAUSED BY", false}, {"SINCE", false}, {"REASON", false},
 };
 
 static void print_consumers(struct call *call)
@@ -235,7 +248,7 @@ static void print_letters(struct call *call)
 		count++;
 	}
 	hx_out_printf(
-		&call->inv->out, "%" PRIu64 " dead letters%s\n", count,
+		&call->inv->out, "%" PRIu64 " dead letter%s%s\n", count, hx_text_plural(count),
 		is_true(call, "more") ? "; there may be more" : "");
 }
 
@@ -317,22 +330,26 @@ static int report_retried(struct call *call, int64_t retried, int64_t failed, in
 		hx_json_write_signed(&json, "left", left);
 		hx_json_write_end(&json, '}');
 	} else {
-		hx_out_printf(&inv->out, "%" PRId64 " dead letters sent again\n", retried);
+		hx_out_printf(
+			&inv->out, "%" PRId64 " dead letter%s sent again\n", retried,
+			hx_text_plural((uint64_t)retried));
 	}
 	if (failed == 0 && left > 0) {
 		hx_report(
 			inv->command->name,
-			"up to %" PRId64 " dead letters were not looked at: older ones that do not "
-			"match are in front of them",
-			left);
+			"up to %" PRId64
+			" dead letter%s not looked at: older ones that do not match are in front of them",
+			left, left == 1 ? " was" : "s were");
 		hx_report_hint("send those by --all, or remove them at the broker");
 		return HX_EXIT_BUSY;
 	}
 	if (failed == 0)
 		return retried > 0 ? HX_EXIT_OK : HX_EXIT_NO;
 	hx_report(
-		inv->command->name, "%" PRId64 " dead letters were not sent, and stay: %.*s",
-		failed, (int)value_of(call, &call->reader.tree.nodes[0], "why").size,
+		inv->command->name,
+		"could not send %" PRId64 " dead letter%s, kept at the broker: %.*s", failed,
+		hx_text_plural((uint64_t)failed),
+		(int)value_of(call, &call->reader.tree.nodes[0], "why").size,
 		(const char *)value_of(call, &call->reader.tree.nodes[0], "why").data);
 	return HX_EXIT_STORE;
 }
@@ -344,15 +361,15 @@ static int report_retried(struct call *call, int64_t retried, int64_t failed, in
  */
 static int run_retry(struct hx_invocation *inv)
 {
-	bool has_choice = hx_options_has(&inv->options, HX_CONSUME_MATCH) ||
-		hx_options_has(&inv->options, HX_CONSUME_ALL);
+	bool has_all = hx_options_has(&inv->options, HX_CONSUME_ALL);
+	bool has_match = hx_options_has(&inv->options, HX_CONSUME_MATCH);
 	bool has_ids = inv->options.operand_count > 1;
 	int64_t retried = 0, failed = 0, left = 0, kept = 0;
 	struct hx_progress progress;
 	struct call call;
 	int code;
 
-	if (has_choice == has_ids)
+	if (has_ids + has_match + has_all != 1)
 		return hx_report_usage(
 			inv->command->name,
 			"exactly one of ID..., --match TEXT and --all is required");
@@ -370,7 +387,9 @@ static int run_retry(struct hx_invocation *inv)
 			number_of(&call, "moved");
 		retried += number_of(&call, "retried");
 		failed = number_of(&call, "failed");
-		hx_progress_show(&progress, "%" PRId64 " dead letters sent again", retried);
+		hx_progress_show(
+			&progress, "%" PRId64 " dead letter%s sent again", retried,
+			hx_text_plural((uint64_t)retried));
 	} while (!has_ids && left > 0 && failed == 0 && number_of(&call, "retried") > 0 &&
 		 number_of(&call, "listed_again") == 0);
 	hx_progress_done(&progress);
@@ -407,7 +426,8 @@ static bool is_confirmed(const struct hx_invocation *inv, const char *scope)
 
 static int show_forgotten(void *context, uint64_t forgotten)
 {
-	hx_progress_show(context, "%" PRIu64 " keys forgotten", forgotten);
+	hx_progress_show(
+		context, "%" PRIu64 " key%s forgotten", forgotten, hx_text_plural(forgotten));
 	return 0;
 }
 
@@ -421,10 +441,43 @@ static int report_rebuilt(struct hx_invocation *inv, uint64_t forgotten)
 		hx_json_write_end(&json, '}');
 	} else {
 		hx_out_printf(
-			&inv->out, "%" PRIu64 " keys forgotten; the group starts over\n",
-			forgotten);
+			&inv->out, "%" PRIu64 " key%s forgotten; the group starts over\n",
+			forgotten, hx_text_plural(forgotten));
 	}
 	return HX_EXIT_OK;
+}
+
+static int found_one(const struct hapax_record *record, void *context)
+{
+	(void)record;
+	*(bool *)context = true;
+	return 1;
+}
+
+/* HX_EXIT_OK: the scope has a key. A scope that was mistyped has none, and the group another. */
+static int check_scope(struct hx_invocation *inv, struct hapax_store *store)
+{
+	const struct hx_settings *settings = &inv->settings;
+	struct hapax_cursor cursor = {.size = 0};
+	struct hapax_scan scan = HAPAX_SCAN_INIT;
+	struct hapax_error err;
+	bool has_key = hx_options_has(&inv->options, HX_CONSUME_EMPTY_SCOPE);
+
+	scan.tenant = settings->tenant;
+	scan.group = settings->group;
+	while (!has_key && !cursor.done) {
+		if (hapax_store_scan(store, &scan, &cursor, found_one, &has_key, &err) != HAPAX_OK)
+			return hx_report_error(inv->command->name, &err);
+	}
+	if (has_key)
+		return HX_EXIT_OK;
+	return hx_report_misuse(
+		inv->command->name,
+		"'hapax keys' shows the scopes of keys; --empty-scope starts over all the same, for "
+		"example where the keys were forgotten before",
+		"the scope '%.*s/%.*s' has no keys; nothing changed", (int)settings->tenant.size,
+		(const char *)settings->tenant.data, (int)settings->group.size,
+		(const char *)settings->group.data);
 }
 
 /*
@@ -442,6 +495,11 @@ static int forget_and_rewind(struct hx_invocation *inv, const char *url, int64_t
 
 	if (code != HX_EXIT_OK)
 		return code;
+	code = check_scope(inv, store);
+	if (code != HX_EXIT_OK) {
+		hapax_store_close(store);
+		return code;
+	}
 	hx_progress_init(&progress);
 	if (hapax_source_rewind(url, from_ms, &err) != HAPAX_OK ||
 	    hapax_store_forget_scope(
@@ -623,7 +681,8 @@ const struct command_action hx_consume_actions[] = {
 		 "For a projection that is built again. Sets the offsets of the group back, to the beginning\n"
 		 "or to --from-time, then forgets every key of the scope: each message runs again. Asks\n"
 		 "for the scope before. A scope that others use, like default/default, needs\n"
-		 "--shared-scope: their keys are forgotten, too. A consumer of a daemon must be disabled\n"
+		 "--shared-scope: their keys are forgotten, too. With --from, a scope without keys is\n"
+		 "taken for a mistake, unless --empty-scope is given. A consumer of a daemon must be disabled\n"
 		 "first (enabled: false); with --from, the group's consumers must be stopped. A queue of\n"
 		 "RabbitMQ has no past.\n",
 	 .operands = {0, 1},

@@ -147,7 +147,9 @@ static void print_summary(
 	hx_out_text(out, fsck->is_closed ? "cleanly\n" : "no: the next open recovers\n");
 	if (fsck->damaged_path[0] == '\0')
 		return;
-	hx_out_line(out, "salvaged", "%" PRIu64 " keys", fsck->salvaged);
+	hx_out_line(
+		out, "salvaged", "%" PRIu64 " key%s", fsck->salvaged,
+		hx_text_plural(fsck->salvaged));
 	if (fsck->unread > 0) {
 		hx_out_line(
 			out, "left out", "%" PRIu64 " segments, unreadable or of another store",

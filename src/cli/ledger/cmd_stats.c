@@ -165,7 +165,8 @@ static void print_limits(struct hx_out *out, const struct hapax_stats *stats)
 	if (stats->keys_max == 0 && stats->bytes_max == 0)
 		hx_out_text(out, "none");
 	if (stats->keys_max != 0)
-		hx_out_printf(out, "%" PRIu64 " keys", stats->keys_max);
+		hx_out_printf(
+			out, "%" PRIu64 " key%s", stats->keys_max, hx_text_plural(stats->keys_max));
 	if (stats->keys_max != 0 && stats->bytes_max != 0)
 		hx_out_text(out, ", ");
 	if (stats->bytes_max != 0) {

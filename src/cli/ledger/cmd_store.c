@@ -254,8 +254,8 @@ static int copy_records(
 	if (status == HAPAX_ERR_HANDLER) {
 		hx_report(
 			inv->command->name,
-			"stopped after %" PRIu64 " records; the target is incomplete",
-			copy.records);
+			"stopped after %" PRIu64 " record%s; the target is incomplete",
+			copy.records, hx_text_plural(copy.records));
 		hx_report_hint("delete the target before you copy again");
 		return HX_EXIT_SIGNAL + hx_interrupt_signal();
 	}

@@ -9,6 +9,7 @@
 #include "cli/frame/interrupt.h"
 #include "cli/frame/report.h"
 #include "cli/print/record_out.h"
+#include "cli/print/text.h"
 
 void hx_key_listing_add_name(struct hx_columns *table, const struct hapax_record *record)
 {
@@ -69,9 +70,11 @@ static void print_total(const struct hx_key_listing *listing)
 	if (listing->inv->out.os_errno != 0)
 		return;
 	if (listing->has_more)
-		hx_report_line("only the first %" PRIu64 " keys are shown", listing->count);
+		hx_report_line(
+			"only the first %" PRIu64 " key%s shown", listing->count,
+			listing->count == 1 ? " is" : "s are");
 	else if (listing->inv->settings.format == HX_FORMAT_TEXT)
-		hx_report_line("%" PRIu64 " key%s", listing->count, listing->count == 1 ? "" : "s");
+		hx_report_line("%" PRIu64 " key%s", listing->count, hx_text_plural(listing->count));
 }
 
 int hx_key_listing_print(

@@ -134,7 +134,7 @@ static void status_text(struct hx_out *out, const struct hapax_outbox_status *st
 	if (status->parked > 0)
 		hx_out_printf(
 			out, ", of %" PRIu64 " ordering key%s; %" PRIu64 " wait behind them",
-			status->parked_keys, status->parked_keys == 1 ? "" : "s", status->waiting);
+			status->parked_keys, hx_text_plural(status->parked_keys), status->waiting);
 	hx_out_text(out, "\n");
 	hx_out_line(out, "sent", "%" PRIu64, status->sent);
 	hx_out_line(

@@ -130,7 +130,9 @@ int hx_outbox_init(struct hx_invocation *inv)
 					       : "was updated",
 		migration.to);
 	if (taken > 0)
-		hx_out_printf(&inv->out, "%" PRIu64 " existing rows became events\n", taken);
+		hx_out_printf(
+			&inv->out, "%" PRIu64 " existing row%s\n", taken,
+			taken == 1 ? " became an event" : "s became events");
 	return HX_EXIT_OK;
 }
 

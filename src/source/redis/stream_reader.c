@@ -285,13 +285,20 @@ static bool take_swept(
 	return true;
 }
 
+/* Only now it is a member: a key that is not a stream has no group. */
+static void take_group(struct hx_redis_source *source)
+{
+	source->reader.needs_group = false;
+	source->io_thread.changes++;
+}
+
 static void take_error(struct hx_redis_source *source, const struct hx_resp_value *value)
 {
 	struct hx_redis_reader *reader = &source->reader;
 	char why[HX_IO_THREAD_TEXT_SIZE];
 
 	if (reader->is_making_group && hx_resp_is_error(value, "BUSYGROUP")) {
-		reader->needs_group = false;
+		take_group(source);
 		return;
 	}
 	(void)snprintf(
@@ -353,7 +360,7 @@ static void on_reply(struct hx_redis_line *line, struct hapax_bytes reply)
 	if (!hx_resp_next(&rest, &value) || value.type == HX_RESP_ERROR)
 		take_error(source, &value);
 	else if (reader->is_making_group)
-		reader->needs_group = false;
+		take_group(source);
 	else if (reader->is_surveying)
 		is_good = take_survey(source, reply, &list);
 	else if (reader->is_sweeping)
@@ -388,7 +395,6 @@ static void on_ready(struct hx_redis_line *line)
 	if (source->has_instance && !reader->has_begun)
 		memcpy(reader->history, "0-0", 4);
 	reader->has_begun = true;
-	source->io_thread.changes++;
 	hx_redis_reader_pump(source);
 }
 
