@@ -15,6 +15,28 @@ char *hx_kafka_url_decode(struct hx_kafka_url *url, struct hapax_bytes part)
 	return hx_url_text(part, at, part.size + 1) ? at : NULL;
 }
 
+/* "HOST:PORT,[ADDRESS]:PORT": is every port a number? */
+static bool are_servers(struct hapax_bytes hosts)
+{
+	struct hapax_bytes host;
+
+	while (hx_url_next(&hosts, ',', &host)) {
+		const char *text = host.data;
+		const char *end = text + host.size;
+		const char *bracket = host.size == 0 ? NULL : memrchr(text, ']', host.size);
+		const char *colon = bracket != NULL ? bracket + 1 : memchr(text, ':', host.size);
+
+		if (colon == NULL || colon == end)
+			continue;
+		if (*colon != ':' || colon + 1 == end)
+			return false;
+		while (++colon < end)
+			if (*colon < '0' || *colon > '9')
+				return false;
+	}
+	return true;
+}
+
 enum hapax_status hx_kafka_url_begin(
 	const char *text, struct hx_kafka_url *ret_url, struct hx_url *ret_parts,
 	struct hapax_error *err)
@@ -35,6 +57,14 @@ enum hapax_status hx_kafka_url_begin(
 			err, HAPAX_ERR_INVALID, 0,
 			"the Kafka URL has a user before the '@'; set the user with the option "
 			"sasl.username");
+	/* What follows a slash in a password, and what comes before it. */
+	if (!are_servers(ret_parts->hosts) ||
+	    (ret_parts->path.size > 0 &&
+	     memchr(ret_parts->path.data, '@', ret_parts->path.size) != NULL))
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0,
+			"the Kafka URL has no valid host and port; use kafka://HOST[:PORT]/TOPIC, and "
+			"set user and password with the options sasl.username and sasl.password");
 	ret_url->servers = hx_kafka_url_decode(ret_url, ret_parts->hosts);
 	return ret_url->servers != NULL
 		? HAPAX_OK

@@ -43,7 +43,9 @@ enum hapax_status hx_rabbit_place_begin(
 		return bad(err, "missing 'amqp://' or 'amqps://'");
 	if (!hx_url_user(ret_url, place->user, place->password, HX_RABBIT_NAME_SIZE))
 		return bad(err, "invalid user or password");
-	if (!hx_endpoint_from_host(ret_url->hosts, place->port, &endpoint))
+	/* A '@' in the path is behind a slash of the password. */
+	if (!hx_endpoint_from_host(ret_url->hosts, place->port, &endpoint) ||
+	    (ret_url->path.size > 0 && memchr(ret_url->path.data, '@', ret_url->path.size) != NULL))
 		return bad(err, "invalid host or port");
 	place->port = endpoint.port;
 	memcpy(place->host, endpoint.host, sizeof(place->host));

@@ -128,7 +128,15 @@ def test_urls_that_are_refused(cli):
         cli.run("keys", env={"HAPAX_STORE": "", "HAPAX_SERVER": url}, code=64).says("HAPAX_SERVER is not the URL of a daemon"),
         cli.run("keys", "--store", "memory://app:s3cret@h", code=64).says("nothing may follow 'memory:'"),
         cli.run("keys", "--store", "postgres://app:a@s3cret@127.0.0.1:1", code=None),
+        cli.run("consume", "--from", "kafka://app:12/s3cret@h/t?group=g", "--exec", "true", "--store", "memory:", code=64),
+        cli.run("consume", "--from", "kafka://app:s3cret/a@h/t?group=g", "--exec", "true", "--store", "memory:", code=64),
+        cli.run("outbox", "status", "--db", "postgres://app:s3cret/a@127.0.0.1:1/db", code=None),
     ]
+    for password in ("s3cret/a", "12/s3cret"):
+        for scheme in ("postgres", "redis", "http"):
+            results.append(cli.run("store", "info", f"{scheme}://app:{password}@127.0.0.1:1/db", code=None))
+        results.append(cli.run("consume", "--from", f"amqp://app:{password}@127.0.0.1:1/q", "--exec", "true", "--store", "memory:",
+                               "--idle-exit", "1s", code=None))
     cli.run("outbox", "init", "--db", f"sqlite:{cli.folder}/outbox.db")
     for sink in ("kafka://app:a?s3cret=1@h", "kafka://app:a?s3cret.b=1@h"):
         results.append(cli.run("outbox", "relay", "--db", f"sqlite:{cli.folder}/outbox.db", "--to", sink, code=None))

@@ -12,6 +12,7 @@
 #include "cli/frame/interrupt.h"
 #include "cli/frame/report.h"
 #include "cli/import/import.h"
+#include "wire/postgres_url.h"
 
 #if HX_HAVE_POSTGRES
 
@@ -219,29 +220,14 @@ static int read_query(struct hx_import *import, PGconn *conn)
 	return code == HX_EXIT_OK ? read_rows(import, conn, total) : code;
 }
 
-/*
- * libpq ends a password at its first '@' or '/', and would show the rest in messages as host or
- * port. An abstract socket begins with '@'.
- */
-static bool is_address(const PQconninfoOption *option)
-{
-	const char *value = option->val;
-
-	if (value == NULL || value[0] == '\0')
-		return true;
-	if (strcmp(option->keyword, "host") == 0)
-		return strchr(value + 1, '@') == NULL;
-	return strcmp(option->keyword, "port") != 0 || value[strspn(value, "0123456789,")] == '\0';
-}
-
 static int check_url(const struct hx_import *import, const char *url)
 {
 	/* libpq's message would repeat the URL, including the password. */
 	PQconninfoOption *parsed = PQconninfoParse(url, NULL);
-	bool is_good = parsed != NULL;
+	bool is_good = parsed != NULL && hx_postgres_url_is_good(url);
 
 	for (const PQconninfoOption *at = parsed; is_good && at->keyword != NULL; at++)
-		is_good = is_address(at);
+		is_good = hx_postgres_url_part_is_good(at->keyword, at->val);
 	PQconninfoFree(parsed);
 	if (is_good)
 		return HX_EXIT_OK;

@@ -10,6 +10,7 @@
 #include <libpq-fe.h>
 
 #include "base/error.h"
+#include "wire/postgres_url.h"
 #include "wire/url.h"
 
 bool hx_postgres_schema_is_good(const char *schema)
@@ -53,27 +54,23 @@ static const struct hx_url_option rows[] = {
 static const struct hx_url_options options = {
 	.of = "a PostgreSQL database", .rows = rows, .other = leave_to_libpq};
 
-/*
- * libpq ends a password at its first '@', and would show the rest in messages as a host. An
- * abstract socket begins with one.
- */
-static bool has_host(const PQconninfoOption *parsed)
+static bool is_good(const char *url)
 {
-	for (; parsed->keyword != NULL; parsed++) {
-		if (strcmp(parsed->keyword, "host") == 0 && parsed->val != NULL &&
-		    parsed->val[0] != '\0' && strchr(parsed->val + 1, '@') != NULL)
-			return false;
-	}
-	return true;
+	/* libpq's message would repeat the URL, including the password. */
+	PQconninfoOption *parsed = PQconninfoParse(url, NULL);
+	bool good = parsed != NULL && hx_postgres_url_is_good(url);
+
+	for (const PQconninfoOption *at = parsed; good && at->keyword != NULL; at++)
+		good = hx_postgres_url_part_is_good(at->keyword, at->val);
+	PQconninfoFree(parsed);
+	return good;
 }
 
 static enum hapax_status parse(
 	const char *text, struct hx_postgres_place *place, struct hapax_error *err)
 {
 	size_t size = strcspn(text, "?");
-	PQconninfoOption *parsed;
 	enum hapax_status status;
-	bool is_good;
 
 	if (strlen(text) >= sizeof(place->url))
 		return hx_error_set(
@@ -85,11 +82,7 @@ static enum hapax_status parse(
 		err);
 	if (status != HAPAX_OK)
 		return status;
-	/* libpq's message would repeat the URL, including the password. */
-	parsed = PQconninfoParse(place->url, NULL);
-	is_good = parsed != NULL && has_host(parsed);
-	PQconninfoFree(parsed);
-	if (!is_good)
+	if (!is_good(place->url))
 		return hx_error_set(
 			err, HAPAX_ERR_INVALID, 0,
 			"invalid PostgreSQL URL; use 'postgres://user@host:5432/database' and "
