@@ -72,8 +72,9 @@ typedef void hapax_store_swept_fn(const struct hapax_sweep *sum, int64_t took_ms
  * the store is still too full, the headers and the error text are left out as well.
  *
  * A renew, release, park or complete may get LIMIT if it is linked (HAPAX_OP_LINKED) with a
- * refused operation, if the medium is full (a full disk), or if too many requests are in progress.
- * Nothing was done; repeat it while the lease lasts.
+ * refused operation, if the disk is full and the reserve of the store is used up (reserve_bytes in
+ * struct hapax_stats), or if too many requests are in progress. Nothing was done; repeat it while
+ * the lease lasts.
  */
 struct hapax_store_options {
 	size_t size;                     /* set by HAPAX_STORE_OPTIONS_INIT */
@@ -444,12 +445,18 @@ struct hapax_stats {
 	uint64_t sweeps;
 	uint64_t sweep_ns; /* time taken by them */
 	uint64_t sweep_failures;
+	/*
+	 * Disk space held for live claims to end when the disk is full (file:, sqlite:), and whether
+	 * the disk had none left for new records when the store last needed some.
+	 */
+	uint64_t reserve_bytes;
+	uint64_t disk_full; /* 0 or 1 */
 };
 
 #define HAPAX_STATS_INIT                                                                         \
 	{                                                                                        \
 		sizeof(struct hapax_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, {0}, 0, 0, \
-			0, 0                                                                     \
+			0, 0, 0, 0                                                               \
 	}
 
 /* ret_stats->size must be set. each may be NULL; it gets a row per scope and hour. Blocks. */

@@ -6,6 +6,7 @@
  * hapax_store_complete(). The blocking calls are submits that wait.
  */
 #include <assert.h>
+#include <errno.h>
 #include <string.h>
 
 #include <hapax/ext/store_ops.h>
@@ -119,6 +120,26 @@ static const char *explain(struct hapax_store *store, const struct hapax_op *op)
 	return "unknown status";
 }
 
+/* LIMIT by the disk has another remedy than a limit of the store. */
+static bool disk_is_full(struct hapax_store *store)
+{
+	struct hapax_stats stats = HAPAX_STATS_INIT;
+
+	return store->ops->stats(store, &stats, NULL, NULL, NULL) == HAPAX_OK &&
+		stats.disk_full != 0;
+}
+
+static enum hapax_status report_refusal(
+	struct hapax_store *store, const struct hapax_op *op, struct hapax_error *err)
+{
+	if (err == NULL || op->status != HAPAX_ERR_LIMIT || !disk_is_full(store))
+		return hx_error_set(err, op->status, 0, "%s", explain(store, op));
+	hx_error_set(err, op->status, 0, "the disk is full; nothing changed");
+	/* For a hint; the message says it already. */
+	err->os_errno = ENOSPC;
+	return op->status;
+}
+
 enum hapax_status hapax_store_run(
 	struct hapax_store *store, struct hapax_op *ops, size_t count, struct hapax_error *err)
 {
@@ -145,7 +166,7 @@ enum hapax_status hapax_store_run(
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (ops[i].status != HAPAX_OK)
-			return hx_error_set(err, ops[i].status, 0, "%s", explain(store, &ops[i]));
+			return report_refusal(store, &ops[i], err);
 	}
 	return HAPAX_OK;
 }

@@ -260,7 +260,7 @@ def test_a_full_file_system(cli):
         raise Skip("only root can mount a small file system")
     disk = cli.folder / "disk"
     disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", str(disk)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=1700k", "tmpfs", str(disk)]
     if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
         raise Skip("mounting is not allowed here")
     try:

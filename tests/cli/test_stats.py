@@ -7,8 +7,8 @@ DECISIONS = [
     "limit", "forgotten",
 ]
 MEMBERS = [
-    "store", "now", "skew_ms", "keys", "states", "expired", "evicted", "tidy_failures", "bytes", "bytes_max", "keys_max", "token",
-    "decisions", "hit_rate", "last_24h",
+    "store", "now", "skew_ms", "keys", "states", "expired", "evicted", "tidy_failures", "bytes", "bytes_max", "keys_max",
+    "reserve_bytes", "disk_full", "token", "decisions", "hit_rate", "last_24h",
 ]
 
 

@@ -387,7 +387,8 @@ static size_t list_files(
 	uint64_t size;
 
 	for (size_t i = 0; (path = sim_disk_path(rot->disk, i, &size)); i++) {
-		if (strstr(path, "LOCK"))
+		/* The reserve holds no data. */
+		if (strstr(path, "LOCK") || strstr(path, "RESERVE."))
 			continue;
 		assert_true(count < FILES_MAX);
 		memcpy(paths[count], path, strlen(path) + 1);

@@ -386,7 +386,7 @@ static void must_agree(struct store_case *c, const struct oracle *oracle, const 
 
 static void copy_file(const char *source, const char *target)
 {
-	static char buffer[1 << 20];
+	static char buffer[1 << 22];
 	FILE *in = fopen(source, "rb");
 	FILE *out;
 	size_t size;

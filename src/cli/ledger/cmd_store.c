@@ -135,6 +135,8 @@ static void info_json(
 	hx_json_write_unsigned(&json, "failed", stats->failed);
 	hx_json_write_unsigned(&json, "parked", stats->parked);
 	hx_json_write_unsigned(&json, "bytes", stats->bytes);
+	hx_json_write_unsigned(&json, "reserve_bytes", stats->reserve_bytes);
+	hx_json_write_boolean(&json, "disk_full", stats->disk_full != 0);
 	hx_json_write_unsigned(&json, "token", stats->token);
 	hx_json_write_time(&json, "now", stats->now_ms);
 	hx_json_write_signed(&json, "skew_ms", stats->skew_ms);
@@ -169,6 +171,13 @@ static void info_text(
 		stats->keys, stats->claimed, stats->done, stats->failed, stats->parked);
 	hx_text_bytes(stats->bytes, text);
 	hx_out_line(out, "size", "%s", text);
+	hx_text_bytes(stats->reserve_bytes, text);
+	if (stats->disk_full != 0)
+		hx_out_line(
+			out, "disk", "full: new keys are refused; %s are reserved for live claims",
+			text);
+	else if (stats->reserve_bytes != 0)
+		hx_out_line(out, "reserve", "%s, for live claims when the disk is full", text);
 	hx_out_line(out, "last token", "%" PRIu64, stats->token);
 	hx_text_time(stats->now_ms, text);
 	hx_out_line(out, "clock", "%s (%+" PRId64 " ms)", text, stats->skew_ms);

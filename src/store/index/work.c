@@ -367,6 +367,24 @@ static void write_journal(struct hx_work *work, const struct hx_work_context *co
 	context->write_ahead->write(context->write_ahead, &change);
 }
 
+/* Room in the journal. The end of a claim that does not fit a full disk is kept with less. */
+static enum hapax_status reserve_or_leave_out(
+	struct hx_work *work, const struct hx_work_context *context, unsigned staged)
+{
+	enum hapax_status status = reserve(work, context);
+
+	if (status != HAPAX_ERR_LIMIT || work->staged == 0 || context->write_ahead->is_full ||
+	    !hx_transition_has_token(work->op))
+		return status;
+	hx_shard_unstage(work->key->shard, work->staged);
+	work->staged = 0;
+	leave_out_all(&work->transition.next);
+	status = put(work, context, staged);
+	if (status == HAPAX_OK)
+		status = give_record(work, context);
+	return status == HAPAX_OK ? reserve(work, context) : status;
+}
+
 enum hapax_status hx_work_prepare(
 	struct hx_work *work, const struct hx_work_context *context, uint64_t token,
 	unsigned staged, bool may_evict)
@@ -382,7 +400,7 @@ enum hapax_status hx_work_prepare(
 	if (status == HAPAX_OK)
 		status = stage(work, context, token, staged);
 	if (status == HAPAX_OK)
-		status = reserve(work, context);
+		status = reserve_or_leave_out(work, context, staged);
 	if (status != HAPAX_OK) {
 		hx_work_cancel(work, context);
 		hx_store_refuse(work->op, status);

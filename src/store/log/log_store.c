@@ -19,6 +19,7 @@
 #include "store/core.h"
 #include "store/log/log_private.h"
 #include "store/log/read/recovery.h"
+#include "store/log/write/reserve.h"
 
 enum { LAPSED_BYTES_MAX = 16 * 1024 * 1024, KEY_SHOWN_MAX = 64 };
 
@@ -180,6 +181,8 @@ static enum hapax_status log_stats(
 	stats->skew_ms = stats->now_ms - log->writer.clock->wall_ms(log->writer.clock->context);
 	hx_index_stats(log->index, stats, stats->now_ms);
 	stats->tidy_failures = hx_log_keeper_failures(log, NULL) + hx_log_fetch_damages(log, NULL);
+	stats->reserve_bytes = hx_log_reserve_bytes(&log->directory);
+	stats->disk_full = hx_log_writer_is_short(&log->writer);
 	hx_log_counts_report(&log->counts, stats, each, context);
 	return HAPAX_OK;
 }

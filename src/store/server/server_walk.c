@@ -322,6 +322,7 @@ static enum hapax_status read_stats(
 {
 	const struct hx_json_node *top = &page->reader.tree.nodes[0];
 	const struct hx_json_node *states = member(page, top, "states");
+	const struct hx_json_node *full;
 
 	if (states == NULL ||
 	    !hx_date_parse(text_of(page, member(page, top, "now")), &stats->now_ms))
@@ -341,6 +342,9 @@ static enum hapax_status read_stats(
 	stats->swept = count_of(page, top, "swept");
 	stats->token = count_of(page, top, "token");
 	stats->tidy_failures = count_of(page, top, "tidy_failures");
+	stats->reserve_bytes = count_of(page, top, "reserve_bytes");
+	full = member(page, top, "disk_full");
+	stats->disk_full = full != NULL && full->token.type == HX_JSON_TRUE;
 	read_counts(page, top, stats->counts);
 	return HAPAX_OK;
 }

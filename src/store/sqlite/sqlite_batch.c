@@ -12,6 +12,9 @@
  *      operations that must write get that status. A full disk thus does not stop replays, and
  *      one large result does not fail other submits.
  *
+ * On a full disk the ends of claims are written first, one submit at a time, in the space that the
+ * reserve holds (sqlite_reserve.h); then (3) answers what is left.
+ *
  * Data read in (1) and (3) is durable: see hx_sqlite_connection_accept().
  */
 #include "store/sqlite/sqlite_batch.h"
@@ -20,6 +23,9 @@
 
 #include "base/clock.h"
 #include "store/core.h"
+
+/* The largest result that is kept while the disk is full. */
+enum { RESULT_SIZE_SHORT = 16 * 1024 };
 
 /* How an attempt ended. */
 struct attempt {
@@ -56,8 +62,13 @@ static struct attempt try(
 	enum hx_sqlite_write_policy policy, enum hapax_status refusal)
 {
 	enum hx_sqlite_access access =
-		policy == HX_SQLITE_WRITE_APPLY ? HX_SQLITE_WRITE : HX_SQLITE_READ;
-	struct hx_sqlite_group group = {.policy = policy, .refusal = refusal};
+		policy == HX_SQLITE_WRITE_APPLY || policy == HX_SQLITE_WRITE_ENDS ? HX_SQLITE_WRITE
+										  : HX_SQLITE_READ;
+	struct hx_sqlite_group group = {
+		.policy = policy,
+		.refusal = refusal,
+		.result_size_max = RESULT_SIZE_SHORT,
+	};
 	struct attempt attempt = {.told = false, .status = HAPAX_OK};
 	struct hx_sqlite_transaction transaction;
 	int code = hx_sqlite_transaction_begin(
@@ -110,12 +121,44 @@ static struct attempt try_to_apply(
 {
 	bool is_nested = sqlite3_get_autocommit(batch->connection->db) == 0;
 	struct attempt attempt = {.told = true};
+	bool may_write;
 
 	if (!is_nested && may_be_read_only(requests))
 		attempt = try(batch, requests, HX_SQLITE_WRITE_TELL, HAPAX_OK);
+	may_write = attempt.told;
+	if (attempt.told && !is_nested && !hx_sqlite_connection_has_space(batch->connection))
+		return (struct attempt){.status = HAPAX_ERR_LIMIT};
 	if (attempt.told)
 		attempt = try(batch, requests, HX_SQLITE_WRITE_APPLY, HAPAX_OK);
+	if (attempt.status == HAPAX_OK && may_write && batch->connection->is_short != 0)
+		batch->connection->is_short = 0;
 	return attempt;
+}
+
+/* One submit on a full disk. LIMIT: its ends do not fit. */
+static void end_one(struct hx_sqlite_batch *batch, struct hx_sqlite_request *request)
+{
+	struct hx_sqlite_request *next = request->next;
+	struct attempt attempt;
+
+	request->next = NULL;
+	do
+		attempt = try(batch, request, HX_SQLITE_WRITE_ENDS, HAPAX_ERR_LIMIT);
+	while (attempt.status == HAPAX_ERR_LIMIT &&
+	       hx_sqlite_connection_make_space(batch->connection));
+	if (attempt.status == HAPAX_ERR_LIMIT)
+		attempt = try(batch, request, HX_SQLITE_WRITE_REFUSE, HAPAX_ERR_LIMIT);
+	if (attempt.status != HAPAX_OK)
+		hx_sqlite_ops_fail(request->ops, request->count, attempt.status);
+	request->next = next;
+	hx_sqlite_connection_checkpoint(batch->connection);
+}
+
+/* The disk is full. Every request has its answer afterwards. */
+static void end_all(struct hx_sqlite_batch *batch, struct hx_sqlite_request *requests)
+{
+	for (; requests != NULL; requests = requests->next)
+		end_one(batch, requests);
 }
 
 /*
@@ -155,6 +198,10 @@ struct hx_sqlite_request *hx_sqlite_batch_run(
 		 * commit alone, so the store is latched.
 		 */
 		atomic_store(batch->connection->is_failed, 1);
+	} else if (attempt.status == HAPAX_ERR_LIMIT && batch->connection->has_reserve) {
+		batch->connection->is_short = 1;
+		end_all(batch, requests);
+		attempt.status = HAPAX_OK;
 	} else if (attempt.status == HAPAX_ERR_UNAVAILABLE || attempt.status == HAPAX_ERR_LIMIT) {
 		if (attempt.status == HAPAX_ERR_UNAVAILABLE)
 			rest = cut_off_unexpired(requests);

@@ -15,6 +15,7 @@
 #include "base/io.h"
 #include "base/thread.h"
 #include "store/sqlite/file.h"
+#include "store/sqlite/sqlite_reserve.h"
 
 enum {
 	/*
@@ -26,6 +27,9 @@ enum {
 
 	/* So long a log means that readers never let it restart: insist, a little. */
 	RESTART_FRAMES = 16 * CHECKPOINT_FRAMES,
+
+	/* On a full disk the log must stay within the reserve. */
+	SHORT_FRAMES = 32,
 
 	/* SQLite takes no path longer than 512 bytes. */
 	DIRECTORY_SIZE_MAX = 1024,
@@ -278,6 +282,7 @@ enum hapax_status hx_sqlite_connection_accept(
 	 *
 	 * FAST erases deleted data if that costs no extra write.
 	 */
+	connection->has_reserve = switch_mode;
 	code = hx_sqlite_exec(
 		connection,
 		"PRAGMA main.synchronous = EXTRA; PRAGMA main.cache_size = -8192;"
@@ -362,10 +367,11 @@ int hx_sqlite_query_number(
 /* If readers block a checkpoint, it is retried every 16 MB, not at every commit. */
 void hx_sqlite_connection_checkpoint(struct hx_sqlite_connection *connection)
 {
+	int frames = connection->is_short != 0 ? SHORT_FRAMES : CHECKPOINT_FRAMES;
 	int mode = SQLITE_CHECKPOINT_PASSIVE;
 	int code;
 
-	if (connection->wal_frames < connection->checkpoint_frames + CHECKPOINT_FRAMES ||
+	if (connection->wal_frames < connection->checkpoint_frames + frames ||
 	    connection->is_joined)
 		return;
 	if (connection->wal_frames >= RESTART_FRAMES)
@@ -375,6 +381,30 @@ void hx_sqlite_connection_checkpoint(struct hx_sqlite_connection *connection)
 	code = sqlite3_wal_checkpoint_v2(connection->db, "main", mode, NULL, NULL);
 	if (hx_sqlite_is_fatal(code))
 		atomic_store(connection->is_failed, 1);
+}
+
+bool hx_sqlite_connection_has_space(struct hx_sqlite_connection *connection)
+{
+	bool has_space = !connection->has_reserve ||
+		hx_sqlite_reserve_keep(sqlite3_db_filename(connection->db, "main"));
+
+	if (!has_space)
+		connection->is_short = 1;
+	return has_space;
+}
+
+bool hx_sqlite_connection_make_space(struct hx_sqlite_connection *connection)
+{
+	bool is_released;
+
+	if (!connection->has_reserve)
+		return false;
+	is_released = hx_sqlite_reserve_release(sqlite3_db_filename(connection->db, "main"));
+	connection->is_short = 1;
+	/* A log that is copied is written from its beginning, where it has space. */
+	(void)sqlite3_wal_checkpoint_v2(
+		connection->db, "main", SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
+	return is_released;
 }
 
 /*

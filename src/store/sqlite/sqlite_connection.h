@@ -36,6 +36,8 @@ struct hx_sqlite_connection {
 	int wal_frames;              /* length of the write-ahead log after our last commit */
 	int checkpoint_frames;       /* the same at our last checkpoint; 0 after a restart */
 	bool is_joined;              /* the caller's connection */
+	bool has_reserve;            /* the file is ours alone, and write-ahead logged */
+	_Atomic uint32_t is_short;   /* the disk was full when space was last needed */
 	bool is_wal;                 /* after accept: write-ahead logged */
 	bool is_relaxed;             /* commits are not synced */
 	bool has_own_mark;
@@ -110,6 +112,15 @@ int hx_sqlite_query_number(
  * like any other.
  */
 void hx_sqlite_connection_checkpoint(struct hx_sqlite_connection *connection);
+
+/* May new records be stored? The reserve must be whole, and is rebuilt if it can be. */
+bool hx_sqlite_connection_has_space(struct hx_sqlite_connection *connection);
+
+/*
+ * The disk is full: let the write-ahead log start over, with space of the reserve. False: there is
+ * none.
+ */
+bool hx_sqlite_connection_make_space(struct hx_sqlite_connection *connection);
 
 /*
  * Describe a failed transaction in err and return its status; latch the store if the code is

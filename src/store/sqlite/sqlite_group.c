@@ -261,6 +261,32 @@ static bool wants_to_write(
 	return false;
 }
 
+/* May it write although the disk is full? A forgotten record needs no more room. */
+static bool is_end(const struct hapax_op *op)
+{
+	return hx_transition_has_token(op) || op->type == HAPAX_OP_FORGET;
+}
+
+/* False: the group has something to write that is not the end of a claim. */
+static bool keep_to_ends(struct hx_sqlite_workspace *workspace, const struct hx_sqlite_group *group)
+{
+	for (size_t i = 0; i < group->count; i++) {
+		struct hx_sqlite_slot *slot = &workspace->slots[i];
+		struct hapax_result *result = &slot->transition.next.result;
+
+		if (slot->transition.effect == HX_EFFECT_NONE)
+			continue;
+		if (!is_end(&group->ops[i]))
+			return false;
+		if (slot->transition.effect == HX_EFFECT_PUT &&
+		    result->headers.size + result->body.size > group->result_size_max) {
+			hx_record_result_omit_body(result);
+			result->headers = (struct hapax_bytes){NULL, 0};
+		}
+	}
+	return true;
+}
+
 static int limit_all(
 	struct hx_sqlite_workspace *workspace, struct hx_sqlite_transaction *transaction,
 	const struct hx_sqlite_group *group)
@@ -395,16 +421,17 @@ int hx_sqlite_group_run(
 		hx_sqlite_ops_fail(group->ops, group->count, HAPAX_ERR_NO_MEMORY);
 		return SQLITE_OK;
 	}
-	if (group->policy == HX_SQLITE_WRITE_APPLY)
+	if (group->policy == HX_SQLITE_WRITE_APPLY || group->policy == HX_SQLITE_WRITE_ENDS)
 		code = hx_sqlite_limit_make_room(transaction, group->count);
 	if (code == SQLITE_OK)
 		code = load_all(workspace, transaction, group);
 	if (code != SQLITE_OK)
 		return code;
 	decide_all(workspace, transaction, group);
-	if (group->policy != HX_SQLITE_WRITE_APPLY && wants_to_write(workspace, group)) {
+	if (group->policy != HX_SQLITE_WRITE_APPLY && wants_to_write(workspace, group) &&
+	    !(group->policy == HX_SQLITE_WRITE_ENDS && keep_to_ends(workspace, group))) {
 		*ret_told = group->policy == HX_SQLITE_WRITE_TELL;
-		if (group->policy == HX_SQLITE_WRITE_REFUSE)
+		if (group->policy != HX_SQLITE_WRITE_TELL)
 			hx_sqlite_ops_fail(group->ops, group->count, group->refusal);
 		return SQLITE_OK;
 	}

@@ -39,13 +39,15 @@ enum hx_sqlite_write_policy {
 	HX_SQLITE_WRITE_APPLY,  /* write */
 	HX_SQLITE_WRITE_TELL,   /* decide nothing and report it */
 	HX_SQLITE_WRITE_REFUSE, /* answer with the given status */
+	HX_SQLITE_WRITE_ENDS,   /* write the ends of claims, refuse the rest: the disk is full */
 };
 
 struct hx_sqlite_group {
 	struct hapax_op *ops;
 	size_t count;
 	enum hx_sqlite_write_policy policy;
-	enum hapax_status refusal; /* for REFUSE */
+	enum hapax_status refusal; /* for REFUSE and ENDS */
+	size_t result_size_max;    /* for ENDS: larger results are left out */
 };
 
 /*

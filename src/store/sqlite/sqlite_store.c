@@ -14,6 +14,7 @@
 #include "store/sqlite/sqlite_store.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <hapax/ext/store_ops.h>
@@ -26,6 +27,7 @@
 #include "store/request_queue.h"
 #include "store/sqlite/sqlite_batch.h"
 #include "store/sqlite/sqlite_connection.h"
+#include "store/sqlite/sqlite_reserve.h"
 #include "store/sqlite/counter.h"
 #include "store/sqlite/scan.h"
 #include "store/sqlite/sqlite_schema.h"
@@ -40,6 +42,9 @@ enum {
 	BATCH_OPS_MAX = 4096,
 
 	KEEP_CLOCK_TIMEOUT_MS = 100,
+
+	/* SQLite takes no path longer than 512 bytes. */
+	DATABASE_SIZE_MAX = 1024,
 
 	/* STRICT tables need 3.37; the loaded library may be older than the headers. */
 	SQLITE_VERSION_MIN = 3037000,
@@ -171,6 +176,7 @@ static enum hapax_status side_take(struct sqlite_store *store, struct hapax_erro
 			status = hx_sqlite_connection_accept(&store->side, false, err);
 		if (status != HAPAX_OK)
 			hx_sqlite_connection_close(&store->side);
+		store->side.has_reserve = status == HAPAX_OK && store->io.has_reserve;
 	}
 	if (status != HAPAX_OK)
 		hx_mutex_unlock(&store->side_mutex);
@@ -198,6 +204,23 @@ static enum hapax_status sqlite_scan(
 		err);
 }
 
+/* Space may be back without a caller that needs it. Locks: side_mutex. */
+static void measure_space(struct sqlite_store *store, struct hapax_stats *stats)
+{
+	const char *database = sqlite3_db_filename(store->side.db, "main");
+	bool is_short;
+
+	if (!store->side.has_reserve)
+		return;
+	is_short = store->io.is_short != 0 || store->side.is_short != 0 ||
+		!hx_sqlite_reserve_keep(database);
+	if (is_short && hx_sqlite_reserve_has_more(database))
+		is_short = false;
+	store->io.is_short = store->side.is_short = is_short;
+	stats->disk_full = is_short;
+	stats->reserve_bytes = hx_sqlite_reserve_bytes(database);
+}
+
 static enum hapax_status sqlite_stats(
 	struct hapax_store *base, struct hapax_stats *stats, hapax_counters_fn *each, void *context,
 	struct hapax_error *err)
@@ -208,6 +231,7 @@ static enum hapax_status sqlite_stats(
 	if (status != HAPAX_OK)
 		return status;
 	status = hx_sqlite_stats(&store->side, &store->options, stats, err);
+	measure_space(store, stats);
 	side_give_back(store);
 	stats->swept = atomic_load_explicit(&store->swept, memory_order_relaxed);
 	if (status != HAPAX_OK || each == NULL)
@@ -224,7 +248,10 @@ static enum hapax_status sqlite_sweep(
 
 	if (status != HAPAX_OK)
 		return status;
-	status = hx_sqlite_sweep(&store->side, &store->options, sweep, err);
+	/* Sweeping makes room, so it may take some. */
+	do
+		status = hx_sqlite_sweep(&store->side, &store->options, sweep, err);
+	while (status == HAPAX_ERR_LIMIT && hx_sqlite_connection_make_space(&store->side));
 	atomic_fetch_add_explicit(&store->swept, sweep->removed, memory_order_relaxed);
 	side_give_back(store);
 	return status;
@@ -257,12 +284,21 @@ static void stop(struct sqlite_store *store)
 /* Also frees a store that was only half opened. */
 static void store_free(struct sqlite_store *store)
 {
+	char database[DATABASE_SIZE_MAX] = "";
+
 	stop(store);
+	if (store->io.has_reserve)
+		(void)snprintf(
+			database, sizeof(database), "%s",
+			sqlite3_db_filename(store->io.db, "main"));
 	if (store->has_queue)
 		hx_request_queue_done(&store->queue);
 	hx_sqlite_workspace_done(&store->batch.workspace);
 	hx_sqlite_connection_close(&store->side);
 	hx_sqlite_connection_close(&store->io);
+	/* SQLite has removed its log: the space goes back to the reserve. */
+	if (database[0] != '\0')
+		(void)hx_sqlite_reserve_keep(database);
 	hx_mutex_done(&store->side_mutex);
 	hx_free(store->path);
 	hx_free(store);
@@ -387,6 +423,18 @@ static enum hapax_status open_ledger(struct sqlite_store *store, struct hapax_er
 	return status;
 }
 
+/* An open that failed on a full disk: give it space of the reserve. False: there is none. */
+static bool make_space_to_open(struct sqlite_store *store)
+{
+	const char *database =
+		store->io.db != NULL ? sqlite3_db_filename(store->io.db, "main") : NULL;
+	bool is_released = database != NULL && hx_sqlite_reserve_release(database);
+
+	hx_sqlite_connection_close(&store->io);
+	hx_sqlite_connection_init(&store->io, store->path, &store->is_failed);
+	return is_released;
+}
+
 static enum hapax_status start(struct sqlite_store *store, struct hapax_error *err)
 {
 	enum hapax_status status =
@@ -452,7 +500,9 @@ enum hapax_status hx_sqlite_open(
 	if (store == NULL)
 		return hx_error_set(
 			err, HAPAX_ERR_NO_MEMORY, 0, "not enough memory to open a store");
-	status = open_ledger(store, err);
+	do
+		status = open_ledger(store, err);
+	while (status == HAPAX_ERR_LIMIT && make_space_to_open(store));
 	if (status == HAPAX_OK)
 		status = start(store, err);
 	if (status == HAPAX_OK)

@@ -32,6 +32,8 @@ void hx_stats_json_write(
 	hx_json_write_unsigned(json, "bytes", stats->bytes);
 	write_limit(json, "bytes_max", stats->bytes_max);
 	write_limit(json, "keys_max", stats->keys_max);
+	hx_json_write_unsigned(json, "reserve_bytes", stats->reserve_bytes);
+	hx_json_write_boolean(json, "disk_full", stats->disk_full != 0);
 	hx_json_write_unsigned(json, "token", stats->token);
 }
 

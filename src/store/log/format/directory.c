@@ -305,7 +305,9 @@ static int look_at(void *arg, const char *name)
 	enum hx_log_kind kind;
 	uint64_t id;
 
-	if (hx_log_name_parse(name, &kind, &id))
+	/* The reserve is made when STORE is durable, so it shows a store, too. */
+	if (hx_log_name_parse(name, &kind, &id) ||
+	    strncmp(name, HX_LOG_RESERVE_PREFIX, strlen(HX_LOG_RESERVE_PREFIX)) == 0)
 		contents->has_segments = true;
 	else if (strcmp(name, "LOCK") == 0)
 		contents->has_lock = true;

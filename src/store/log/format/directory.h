@@ -16,6 +16,9 @@ struct hx_io;
 /* A path: the directory's, a slash, and a name. */
 enum { HX_LOG_NAME_SIZE = 64, HX_LOG_PATH_SIZE = PATH_MAX };
 
+/* Files that hold space and no data (write/reserve.h). */
+#define HX_LOG_RESERVE_PREFIX "RESERVE."
+
 struct hx_log_directory {
 	const struct hx_io *io;
 	int lock_file;   /* -1: not held */

@@ -17,7 +17,9 @@ static bool is_ours(const char *name)
 	size_t size = strlen(name);
 
 	return strcmp(name, "LOCK") == 0 || strcmp(name, "STORE") == 0 ||
-		strcmp(name, "lost+found") == 0 || strstr(name, ".seg.cut-") != NULL ||
+		strcmp(name, "lost+found") == 0 ||
+		strncmp(name, HX_LOG_RESERVE_PREFIX, strlen(HX_LOG_RESERVE_PREFIX)) == 0 ||
+		strstr(name, ".seg.cut-") != NULL ||
 		(size > 4 && strcmp(name + size - 4, ".tmp") == 0);
 }
 

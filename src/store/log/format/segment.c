@@ -44,6 +44,8 @@ static void plan_assert(const struct hx_log_segment_plan *plan)
 	/* A log segment has its name from the beginning, a class segment when it is complete. */
 	assert(plan->is_hidden == (plan->kind != HX_LOG_KIND_LOG));
 	assert(plan->reuse_id == 0 || plan->kind == HX_LOG_KIND_LOG);
+	assert(plan->reserve_path == NULL || plan->kind == HX_LOG_KIND_LOG);
+	assert(plan->reserve_path == NULL || plan->reuse_id == 0);
 }
 
 void hx_log_segment_init(struct hx_log_segment *segment)
@@ -110,17 +112,11 @@ static int write_header(
  * Take the file of a segment that is no longer needed. Its name must be gone permanently before
  * its header is: a crash would otherwise leave a log segment that does not match its name.
  */
-static int take_used(
-	struct hx_log_directory *directory, const struct hx_log_segment_plan *plan, const char *tmp)
+static int take_used(struct hx_log_directory *directory, const char *path, const char *tmp)
 {
 	const struct hx_io *io = directory->io;
-	char path[HX_LOG_PATH_SIZE];
-	int failed;
+	int failed = io->ops->rename(io->context, path, tmp);
 
-	assert(plan->reuse_id != 0);
-	assert(plan->kind == HX_LOG_KIND_LOG);
-	hx_log_segment_path(directory, HX_LOG_KIND_LOG, plan->reuse_id, "", path);
-	failed = io->ops->rename(io->context, path, tmp);
 	if (failed == 0)
 		failed = io->ops->fsync_dir(io->context, directory->path);
 	return failed;
@@ -180,10 +176,20 @@ static int open_tmp(
 	uint64_t *ret_capacity, bool *ret_is_new)
 {
 	const struct hx_io *io = directory->io;
+	char used[HX_LOG_PATH_SIZE];
 	int file;
 
 	plan_assert(plan);
-	*ret_is_new = plan->reuse_id == 0 || take_used(directory, plan, tmp) != 0;
+	hx_log_segment_path(directory, HX_LOG_KIND_LOG, plan->reuse_id, "", used);
+	*ret_is_new = false;
+	if (plan->reserve_path == NULL) {
+		*ret_is_new = plan->reuse_id == 0 || take_used(directory, used, tmp) != 0;
+	} else {
+		int failed = take_used(directory, plan->reserve_path, tmp);
+
+		if (failed != 0)
+			return failed;
+	}
 	/*
 	 * A new file, never an existing one. If a power cut restores its old name, two names
 	 * lead to it, and data written under one is lost under the other.
@@ -210,7 +216,7 @@ static int make(
 	const struct hx_io *io = directory->io;
 	unsigned sync_flag = plan->sync == HX_LOG_SYNC_ALWAYS ? HX_IO_DSYNC : 0;
 	char tmp[HX_LOG_PATH_SIZE], path[HX_LOG_PATH_SIZE];
-	bool is_new;
+	bool is_new = true;
 	int file, failed;
 
 	plan_assert(plan);
@@ -269,7 +275,8 @@ enum hapax_status hx_log_segment_make(
 	hx_log_segment_assert(segment);
 	assert(segment->header.capacity == segment->capacity);
 	assert(segment->header.id == plan->id);
-	assert(plan->reuse_id != 0 || segment->capacity == plan->capacity);
+	assert(plan->reuse_id != 0 || plan->reserve_path != NULL ||
+	       segment->capacity == plan->capacity);
 	return HAPAX_OK;
 }
 

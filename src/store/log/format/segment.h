@@ -40,6 +40,8 @@ struct hx_log_segment_plan {
 	enum hx_log_sync sync;
 	/* A log segment that is no longer needed, to be reused; 0: none. It is gone afterwards. */
 	uint64_t reuse_id;
+	/* A file of the reserve that becomes the segment, which takes no space; NULL: none. */
+	const char *reserve_path;
 	/* Leave it as NAME.tmp until hx_log_segment_finish(), and do not fill it. */
 	bool is_hidden;
 };

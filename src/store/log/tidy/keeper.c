@@ -47,9 +47,11 @@ static enum hapax_status run_tick(void *context)
 		hx_log_writer_latch(writer, ENOENT, "the directory");
 		return HAPAX_ERR_FAILED;
 	}
+	hx_log_writer_look_for_space(writer);
 	if (writer->sync == HX_LOG_SYNC_LATER)
 		return hx_log_writer_sync(writer);
-	if (writer->active.file < 0)
+	/* Such frames would take the room of ends. */
+	if (writer->active.file < 0 || hx_log_writer_is_short(writer))
 		return HAPAX_OK;
 	if ((is_idle && writer->witnessed_lsn != writer->next_lsn) || clock_is_old(tick->log))
 		return hx_log_writer_force(writer, 0);

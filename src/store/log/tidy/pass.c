@@ -225,8 +225,12 @@ static void choose_rewrites(struct pass *pass, const struct hx_log_round *round,
 	}
 }
 
-/* Split the manifest into segments that stay and segments that go. */
-static enum hapax_status choose(struct pass *pass, const struct hx_log_round *round)
+/*
+ * Split the manifest into segments that stay and segments that go. only_expired: no space is left
+ * for copies.
+ */
+static enum hapax_status choose(
+	struct pass *pass, const struct hx_log_round *round, bool only_expired)
 {
 	const struct hx_log_manifest *manifest = &pass->log->writer.manifest;
 	bool goes[HX_LOG_CLASS_SEGMENTS_MAX] = {false};
@@ -234,7 +238,8 @@ static enum hapax_status choose(struct pass *pass, const struct hx_log_round *ro
 	enum hapax_status status = HAPAX_OK;
 
 	for (unsigned kind = HX_LOG_KIND_HOUR; kind < HX_LOG_KIND_COUNT; kind++)
-		merges[kind] = count_small(pass, (enum hx_log_kind)kind) >= MERGE_COUNT;
+		merges[kind] =
+			!only_expired && count_small(pass, (enum hx_log_kind)kind) >= MERGE_COUNT;
 	for (uint32_t i = 0; i < manifest->count; i++) {
 		const struct hx_log_manifest_item *item = &manifest->items[i];
 
@@ -242,7 +247,8 @@ static enum hapax_status choose(struct pass *pass, const struct hx_log_round *ro
 	}
 	assert(pass->next.count == 0);
 	assert(pass->gone_count == 0);
-	choose_rewrites(pass, round, goes);
+	if (!only_expired)
+		choose_rewrites(pass, round, goes);
 	pass->copy.useless_lsn = pass->made_lsn;
 	for (uint32_t i = 0; i < manifest->count && status == HAPAX_OK; i++) {
 		const struct hx_log_manifest_item *item = &manifest->items[i];
@@ -468,8 +474,9 @@ static enum hapax_status pass_run(struct pass *pass, struct hapax_error *err)
 	return status;
 }
 
-enum hapax_status hx_log_pass(
-	struct hx_log *log, struct hx_log_round *round, bool *ret_more, struct hapax_error *err)
+static enum hapax_status run_once(
+	struct hx_log *log, struct hx_log_round *round, bool only_expired, bool *ret_more,
+	struct hapax_error *err)
 {
 	struct pass *pass = hx_alloc_zero(1, sizeof(*pass));
 	struct hapax_error why = {0};
@@ -481,11 +488,14 @@ enum hapax_status hx_log_pass(
 	pass->log = log;
 	hx_log_copy_init(&pass->copy, log, log->writer.manifest.next_class_id);
 	status = find_log_segment(pass, round, &why);
+	if (only_expired)
+		pass->log_id = pass->log_end = 0;
 	if (status == HAPAX_OK)
-		status = choose(pass, round);
+		status = choose(pass, round, only_expired);
 	if (status == HAPAX_OK && (pass->log_id != 0 || pass->gone_count != 0)) {
 		status = pass_run(pass, &why);
-		*ret_more = status == HAPAX_OK && (pass->log_id != 0 || pass->rewrites);
+		*ret_more =
+			status == HAPAX_OK && (pass->log_id != 0 || pass->rewrites || only_expired);
 	}
 	if (pass->log_id != 0)
 		log->held_bytes = pass->copy.held.size;
@@ -496,6 +506,22 @@ enum hapax_status hx_log_pass(
 	/* The leader refuses a task without an error. */
 	if (status != HAPAX_OK && why.status == HAPAX_OK)
 		hx_error_set(&why, status, 0, "could not write the result of a pass to the log");
+	if (status != HAPAX_OK && err != NULL)
+		*err = why;
+	return status;
+}
+
+enum hapax_status hx_log_pass(
+	struct hx_log *log, struct hx_log_round *round, bool *ret_more, struct hapax_error *err)
+{
+	struct hapax_error why = {0};
+	enum hapax_status status = run_once(log, round, false, ret_more, &why);
+
+	/* On a full disk, segments that need no copy make room for the copies of others. */
+	if (status == HAPAX_ERR_LIMIT && run_once(log, round, true, ret_more, NULL) == HAPAX_OK &&
+	    *ret_more)
+		return HAPAX_OK;
+	*ret_more = *ret_more && status == HAPAX_OK;
 	if (status != HAPAX_OK && err != NULL)
 		*err = why;
 	return status;

@@ -8,6 +8,7 @@
  *      have caused them. Undecided operations are FAILED.
  */
 #include <assert.h>
+#include <string.h>
 
 #include "base/limits.h"
 #include "store/core.h"
@@ -121,7 +122,7 @@ void hx_log_lead(void *context, struct hx_log_request *requests, size_t count)
 	struct hx_log_writer *writer = &log->writer;
 	size_t ended = 0; /* requests that were answered */
 
-	writer->no_room = HAPAX_OK;
+	memset(writer->no_room, 0, sizeof(writer->no_room));
 	while (ended < count) {
 		size_t through;
 

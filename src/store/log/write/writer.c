@@ -16,15 +16,15 @@
 #include "base/error.h"
 #include "base/limits.h"
 #include "store/log/read/log_walk.h"
+#include "store/log/write/reserve.h"
 
 enum {
 	/* A frame of this size is written before more is added: this bounds the wait. */
 	FRAME_BYTES_SOFT = 1024 * 1024,
-	/* A small store stays small, and a busy one soon has segments of full size. */
-	SEGMENT_BYTES_FIRST = 1024 * 1024,
-	SEGMENT_GROWTH = 4,
 	/* The part of a segment kept for changes that end claims, until the next segment exists. */
 	RESERVE_DIVISOR = 4,
+	/* The largest end while the disk is full: four blocks. */
+	END_BYTES_SHORT = 16 * 1024,
 	/* In unsafe mode tokens are issued before they are durable. */
 	TOKENS_AHEAD = 65536,
 };
@@ -48,13 +48,8 @@ static enum hapax_status grow_frame(struct hx_log_writer *writer, size_t size)
 	return HAPAX_OK;
 }
 
-static bool has_spare(const struct hx_log_writer *writer)
-{
-	return atomic_load_explicit(&writer->has_spare, memory_order_acquire) != 0;
-}
-
 /* The bytes that a frame may have in the active segment. */
-static uint64_t room_in_active(const struct hx_log_writer *writer, bool may_take_reserve)
+static uint64_t room_in_active(const struct hx_log_writer *writer, enum hx_log_need need)
 {
 	const struct hx_log_segment *active = &writer->active;
 	uint64_t reserve = active->capacity / RESERVE_DIVISOR;
@@ -64,28 +59,31 @@ static uint64_t room_in_active(const struct hx_log_writer *writer, bool may_take
 	if (active->file < 0 || active->offset + HX_LOG_BLOCK_SIZE >= active->capacity)
 		return 0;
 	room = active->capacity - HX_LOG_BLOCK_SIZE - active->offset;
-	if (may_take_reserve)
+	if (need != HX_LOG_NEED_NEW)
 		return room;
-	if (has_spare(writer))
+	/* A new record is followed by its end, which must find the reserve. */
+	if (writer->reserve_part == 0)
+		return 0;
+	if (hx_log_writer_has_spare(writer))
 		reserve = 0;
 	return room > reserve ? room - reserve : 0;
 }
 
-static enum hapax_status full(struct hx_log_writer *writer, uint32_t wanted, bool may_take_reserve)
+static enum hapax_status full(struct hx_log_writer *writer, uint32_t wanted, enum hx_log_need need)
 {
 	/* A frame that holds something is written first: only an empty one wants room. */
 	assert(wanted == 0 || writer->payload == 0);
 	assert(wanted % HX_LOG_BLOCK_SIZE == 0);
-	if (writer->no_room != HAPAX_OK && wanted != 0)
-		return writer->no_room;
+	if (writer->no_room[need].status != HAPAX_OK && wanted >= writer->no_room[need].wanted)
+		return writer->no_room[need].status;
 	writer->write_ahead.is_full = true;
 	writer->wanted = wanted;
-	writer->wants_reserve = may_take_reserve;
+	writer->need = need;
 	return HAPAX_ERR_LIMIT;
 }
 
 /* Promise size more bytes. See write_ahead.h about is_full. */
-static enum hapax_status promise(struct hx_log_writer *writer, size_t size, bool may_take_reserve)
+static enum hapax_status promise(struct hx_log_writer *writer, size_t size, enum hx_log_need need)
 {
 	uint64_t payload = (uint64_t)writer->payload + writer->reserved + size +
 		(writer->payload == 0 ? begin_size(writer) : 0);
@@ -93,12 +91,12 @@ static enum hapax_status promise(struct hx_log_writer *writer, size_t size, bool
 
 	assert(size % HX_LOG_ENTRY_ALIGN == 0);
 	if (writer->payload >= FRAME_BYTES_SOFT)
-		return full(writer, 0, may_take_reserve);
+		return full(writer, 0, need);
 	if (payload > HX_LOG_FRAME_SIZE_MAX - HX_LOG_BLOCK_SIZE)
-		return writer->payload != 0 ? full(writer, 0, may_take_reserve) : HAPAX_ERR_LIMIT;
+		return writer->payload != 0 ? full(writer, 0, need) : HAPAX_ERR_LIMIT;
 	frame_size = hx_log_frame_size((uint32_t)payload);
-	if (frame_size > room_in_active(writer, may_take_reserve))
-		return full(writer, writer->payload != 0 ? 0 : frame_size, may_take_reserve);
+	if (frame_size > room_in_active(writer, need))
+		return full(writer, writer->payload != 0 ? 0 : frame_size, need);
 	if (frame_size > writer->frame_committed && grow_frame(writer, frame_size) != HAPAX_OK)
 		return HAPAX_ERR_NO_MEMORY;
 	writer->reserved += (uint32_t)size;
@@ -246,11 +244,16 @@ static enum hapax_status journal_reserve(
 {
 	struct hx_log_writer *writer = (struct hx_log_writer *)write_ahead;
 	uint32_t scope_id = change->key->packed.scope_id;
+	size_t size = change_size(change);
 
+	/* One large result must not take the room of many ends: the caller leaves it out. */
+	if (change->ends_claim && size > END_BYTES_SHORT && hx_log_writer_is_short(writer))
+		return HAPAX_ERR_LIMIT;
 	if (grow_scopes(writer, scope_id) != HAPAX_OK)
 		return HAPAX_ERR_NO_MEMORY;
 	return promise(
-		writer, change_size(change) + scope_size(writer, scope_id), change->ends_claim);
+		writer, size + scope_size(writer, scope_id),
+		change->ends_claim ? HX_LOG_NEED_END : HX_LOG_NEED_NEW);
 }
 
 static void journal_cancel(struct hx_write_ahead *write_ahead)
@@ -327,7 +330,7 @@ unsigned char *hx_log_writer_append(
 {
 	hx_log_writer_assert(writer);
 	assert(size >= HX_LOG_ENTRY_HEAD_SIZE);
-	*ret_status = promise(writer, size, true);
+	*ret_status = promise(writer, size, HX_LOG_NEED_END);
 	if (*ret_status != HAPAX_OK)
 		return NULL;
 	write_begin(writer);
@@ -336,7 +339,7 @@ unsigned char *hx_log_writer_append(
 
 enum hapax_status hx_log_writer_force(struct hx_log_writer *writer, uint32_t flags)
 {
-	enum hapax_status status = promise(writer, 0, true);
+	enum hapax_status status = promise(writer, 0, HX_LOG_NEED_MARK);
 
 	assert((flags & ~(uint32_t)HX_LOG_FRAME_CLOSE) == 0);
 	if (status != HAPAX_OK)
@@ -353,7 +356,7 @@ enum hapax_status hx_log_writer_name_scope(struct hx_log_writer *writer, uint32_
 	enum hapax_status status = grow_scopes(writer, scope_id);
 
 	if (status == HAPAX_OK)
-		status = promise(writer, scope_size(writer, scope_id), true);
+		status = promise(writer, scope_size(writer, scope_id), HX_LOG_NEED_END);
 	if (status != HAPAX_OK)
 		return status;
 	hx_log_writer_assert(writer);
@@ -515,75 +518,6 @@ enum hapax_status hx_log_writer_sync(struct hx_log_writer *writer)
 
 /* Segments. */
 
-static uint64_t next_size(const struct hx_log_writer *writer, uint64_t bytes)
-{
-	uint64_t next = bytes == 0 ? SEGMENT_BYTES_FIRST : bytes * SEGMENT_GROWTH;
-
-	assert(bytes <= writer->segment_bytes);
-	return next < writer->segment_bytes ? next : writer->segment_bytes;
-}
-
-enum hapax_status hx_log_writer_make_spare(struct hx_log_writer *writer, struct hapax_error *err)
-{
-	struct hx_log_segment_plan plan = {.kind = HX_LOG_KIND_LOG, .sync = writer->sync};
-	struct hx_log_segment made;
-	enum hapax_status status;
-
-	hx_mutex_lock(&writer->spare_mutex);
-	/* Filling one takes a while. If it fails, the thread that waited for it tries itself. */
-	while (writer->spare_is_made)
-		hx_cond_wait(&writer->spare_ready, &writer->spare_mutex);
-	if (has_spare(writer)) {
-		hx_mutex_unlock(&writer->spare_mutex);
-		return HAPAX_OK;
-	}
-	writer->spare_is_made = true;
-	assert(writer->spare.file < 0);
-	plan.id = (writer->active.file >= 0 ? writer->active.header.id : writer->last_id) + 1;
-	plan.capacity = writer->spare_bytes;
-	plan.reuse_id = writer->reuse_id;
-	/* A segment that is still in use is not written over. */
-	assert(plan.reuse_id == 0 || plan.reuse_id != writer->active.header.id ||
-	       writer->active.file < 0);
-	writer->reuse_id = 0;
-	hx_mutex_unlock(&writer->spare_mutex);
-	status = hx_log_segment_make(&made, writer->directory, &plan, err);
-	hx_mutex_lock(&writer->spare_mutex);
-	/* One thread at a time makes one, and the leader waits for it. */
-	assert(writer->spare_is_made);
-	assert(!has_spare(writer));
-	writer->spare_is_made = false;
-	hx_cond_broadcast(&writer->spare_ready);
-	if (status == HAPAX_OK) {
-		assert(made.header.id == plan.id);
-		assert(made.offset == HX_LOG_BLOCK_SIZE);
-		assert(writer->active.file < 0 || plan.id == writer->active.header.id + 1);
-		writer->spare = made;
-		atomic_store_explicit(&writer->has_spare, 1, memory_order_release);
-		writer->spare_bytes = next_size(writer, writer->spare_bytes);
-	}
-	hx_mutex_unlock(&writer->spare_mutex);
-	return status;
-}
-
-bool hx_log_writer_wants_spare(struct hx_log_writer *writer)
-{
-	const struct hx_log_segment *active = &writer->active;
-
-	if (active->file < 0 || active->offset <= active->capacity / 2 || has_spare(writer) ||
-	    atomic_load_explicit(&writer->wants_spare, memory_order_relaxed) != 0)
-		return false;
-	atomic_store_explicit(&writer->wants_spare, 1, memory_order_release);
-	return true;
-}
-
-enum hapax_status hx_log_writer_make_spare_if_wanted(struct hx_log_writer *writer)
-{
-	if (atomic_exchange_explicit(&writer->wants_spare, 0, memory_order_acquire) == 0)
-		return HAPAX_OK;
-	return hx_log_writer_make_spare(writer, NULL);
-}
-
 /*
  * Write that the log continues in the next segment, which exists: without it the log is
  * incomplete.
@@ -594,7 +528,7 @@ static enum hapax_status seal(struct hx_log_writer *writer)
 		return HAPAX_OK;
 	/* A segment is left only with frames in it: the seal needs a BEGIN before it. */
 	assert(writer->active.offset > HX_LOG_BLOCK_SIZE);
-	assert(has_spare(writer));
+	assert(hx_log_writer_has_spare(writer));
 	hx_log_writer_begin(writer);
 	writer->is_forced = true;
 	writer->flags = HX_LOG_FRAME_SEAL;
@@ -605,7 +539,7 @@ static enum hapax_status seal(struct hx_log_writer *writer)
 static enum hapax_status roll(struct hx_log_writer *writer)
 {
 	assert(writer->payload == 0);
-	assert(has_spare(writer));
+	assert(hx_log_writer_has_spare(writer));
 	if (seal(writer) != HAPAX_OK)
 		return HAPAX_ERR_FAILED;
 	if (writer->sync == HX_LOG_SYNC_LATER) {
@@ -632,6 +566,10 @@ static enum hapax_status roll(struct hx_log_writer *writer)
 	hx_mutex_unlock(&writer->spare_mutex);
 	writer->needs_begin = true;
 	writer->segment_count++;
+	/* A larger segment has a larger reserve. */
+	if (writer->reserve_part <
+	    hx_log_reserve_part(writer->segment_bytes, writer->active.capacity))
+		writer->reserve_part = 0;
 	hx_log_writer_assert(writer);
 	return HAPAX_OK;
 }
@@ -640,8 +578,15 @@ static enum hapax_status roll(struct hx_log_writer *writer)
 static enum hapax_status step(struct hx_log_writer *writer, uint64_t wanted)
 {
 	assert(wanted % HX_LOG_BLOCK_SIZE == 0);
-	if (!has_spare(writer))
-		return hx_log_writer_make_spare(writer, NULL);
+	if (writer->need == HX_LOG_NEED_NEW && writer->reserve_part == 0)
+		return hx_log_writer_keep_reserve(writer);
+	if (!hx_log_writer_has_spare(writer)) {
+		enum hapax_status status = hx_log_writer_make_spare(writer, NULL);
+
+		if (status == HAPAX_ERR_LIMIT && writer->need == HX_LOG_NEED_END)
+			status = hx_log_writer_take_reserve(writer);
+		return status;
+	}
 	/* In an empty segment, only enlarging it makes more room. */
 	if (writer->active.file >= 0 && writer->active.offset == HX_LOG_BLOCK_SIZE) {
 		uint64_t end = writer->active.offset + wanted + HX_LOG_BLOCK_SIZE;
@@ -662,12 +607,13 @@ enum hapax_status hx_log_writer_make_room(struct hx_log_writer *writer)
 	assert(writer->payload == 0);
 	assert(wanted != 0);
 	assert(writer->write_ahead.is_full);
-	assert(writer->no_room == HAPAX_OK);
+	assert(writer->no_room[writer->need].status == HAPAX_OK ||
+	       writer->no_room[writer->need].wanted > writer->wanted);
 	/* A new segment also needs BEGIN and its manifest. */
 	if (!writer->needs_begin)
 		wanted += hx_log_frame_size((
 			uint32_t)(HX_LOG_BEGIN_SIZE + hx_log_manifest_size(writer->manifest.count)));
-	while (room_in_active(writer, writer->wants_reserve) < wanted) {
+	while (room_in_active(writer, writer->need) < wanted) {
 		enum hapax_status status = step(writer, wanted);
 
 		if (status == HAPAX_OK)
@@ -675,30 +621,13 @@ enum hapax_status hx_log_writer_make_room(struct hx_log_writer *writer)
 		if (status == HAPAX_ERR_FAILED)
 			return status;
 		/* Whatever the reason, nothing was done; live claims may still end. */
-		writer->no_room =
-			status == HAPAX_ERR_NO_MEMORY ? HAPAX_ERR_NO_MEMORY : HAPAX_ERR_LIMIT;
-		return writer->no_room;
+		if (status != HAPAX_ERR_NO_MEMORY)
+			status = HAPAX_ERR_LIMIT;
+		writer->no_room[writer->need].status = status;
+		writer->no_room[writer->need].wanted = writer->wanted;
+		return status;
 	}
 	return HAPAX_OK;
-}
-
-void hx_log_writer_give_up(struct hx_log_writer *writer, uint64_t id)
-{
-	bool is_kept = false;
-
-	hx_mutex_lock(&writer->spare_mutex);
-	/* A manifest without it is durable, and the log goes on behind it. */
-	assert(id < writer->manifest.log_first_id);
-	assert(writer->active.file < 0 || id < writer->active.header.id);
-	assert(id != writer->reuse_id);
-	if (writer->reuse_id == 0) {
-		writer->reuse_id = id;
-		is_kept = true;
-	}
-	hx_mutex_unlock(&writer->spare_mutex);
-	/* The next recovery finds and removes a file that stays. */
-	if (!is_kept)
-		(void)hx_log_segment_remove(writer->directory, HX_LOG_KIND_LOG, id, "");
 }
 
 /* Life. */
@@ -722,7 +651,7 @@ enum hapax_status hx_log_writer_init(
 	writer->clock = setup->clock;
 	writer->sync = setup->sync;
 	writer->segment_bytes = setup->segment_bytes;
-	writer->spare_bytes = next_size(writer, 0);
+	writer->spare_bytes = hx_log_writer_next_size(writer, 0);
 	writer->next_lsn = 1;
 	writer->durable_lsn = 1;
 	writer->manifest.log_first_id = 1;
@@ -740,7 +669,7 @@ void hx_log_writer_done(struct hx_log_writer *writer)
 		return;
 	/* No thread makes a segment that would stay open. */
 	assert(!writer->spare_is_made);
-	assert(has_spare(writer) == (writer->spare.file >= 0));
+	assert(hx_log_writer_has_spare(writer) == (writer->spare.file >= 0));
 	hx_log_segment_close(&writer->active);
 	hx_log_segment_close(&writer->spare);
 	if (writer->frame != NULL)

@@ -27,6 +27,14 @@ struct hx_log_manifest {
 	uint32_t capacity;
 };
 
+/* What room is needed for. A full disk refuses them in this order. */
+enum hx_log_need {
+	HX_LOG_NEED_NEW,  /* a new record: leaves the reserve */
+	HX_LOG_NEED_MARK, /* a frame of the log's own: may fill the active segment */
+	HX_LOG_NEED_END,  /* the end of a claim, or what frees space: may take all */
+	HX_LOG_NEED_COUNT,
+};
+
 struct hx_log_writer {
 	struct hx_write_ahead write_ahead; /* first: passed to the index */
 	struct hx_log_directory *directory;
@@ -41,13 +49,17 @@ struct hx_log_writer {
 	/* The frame. */
 	unsigned char *frame; /* pages */
 	size_t frame_committed;
-	uint32_t payload;          /* bytes of entries */
-	uint32_t entries;          /* how many */
-	uint32_t reserved;         /* bytes that were promised */
-	uint32_t wanted;           /* is_full: the frame size that did not fit; 0: commit first */
-	bool wants_reserve;        /* is_full: by a change that may take from the reserve */
-	bool needs_begin;          /* the segment has no frame yet */
-	enum hapax_status no_room; /* making room failed so: refuse; the leader resets it */
+	uint32_t payload;      /* bytes of entries */
+	uint32_t entries;      /* how many */
+	uint32_t reserved;     /* bytes that were promised */
+	uint32_t wanted;       /* is_full: the frame size that did not fit; 0: commit first */
+	enum hx_log_need need; /* is_full: what wanted is for */
+	bool needs_begin;      /* the segment has no frame yet */
+	/* Making room for such a frame failed so: refuse. The leader resets it. */
+	struct {
+		enum hapax_status status;
+		uint32_t wanted;
+	} no_room[HX_LOG_NEED_COUNT];
 	uint64_t next_lsn;
 	uint64_t durable_lsn;
 	uint64_t witnessed_lsn; /* what the last frame says is durable */
@@ -72,7 +84,9 @@ struct hx_log_writer {
 	uint64_t last_id;             /* of the last segment that has frames */
 	bool must_vouch;              /* STORE does not vouch for it yet */
 	struct hx_log_manifest manifest;
-	uint64_t left_bytes; /* approximate bytes of log segments that are no longer written */
+	uint64_t left_bytes;   /* approximate bytes of log segments that are no longer written */
+	uint64_t reserve_part; /* the size that each file of the reserve has; 0: one may lack */
+	_Atomic uint32_t is_short; /* the disk had no space when some was last needed */
 
 	struct hx_mutex spare_mutex; /* guards what follows */
 	struct hx_cond spare_ready;  /* spare_is_made is false again */
@@ -143,6 +157,18 @@ enum hapax_status hx_log_writer_force(struct hx_log_writer *writer, uint32_t fla
 /* Sync everything that HX_LOG_SYNC_LATER left unsynced. Latches on failure. */
 enum hapax_status hx_log_writer_sync(struct hx_log_writer *writer);
 
+/* The size of the segment after one of that size; 0: the first. */
+uint64_t hx_log_writer_next_size(const struct hx_log_writer *writer, uint64_t bytes);
+
+/* Make the reserve whole. LIMIT: no space. Threads: the leader. */
+enum hapax_status hx_log_writer_keep_reserve(struct hx_log_writer *writer);
+
+/* Make the next segment of a file of the reserve. LIMIT: none is left. Threads: the leader. */
+enum hapax_status hx_log_writer_take_reserve(struct hx_log_writer *writer);
+
+/* If the disk was full: is there space again? Threads: the leader. */
+void hx_log_writer_look_for_space(struct hx_log_writer *writer);
+
 /* Make the next segment ahead, if there is none, or wait for the thread that does. Threads: any. */
 enum hapax_status hx_log_writer_make_spare(struct hx_log_writer *writer, struct hapax_error *err);
 
@@ -157,6 +183,16 @@ enum hapax_status hx_log_writer_make_spare_if_wanted(struct hx_log_writer *write
 
 /* The segment id is no longer needed: keep its file for a spare, or remove it. Threads: any. */
 void hx_log_writer_give_up(struct hx_log_writer *writer, uint64_t id);
+
+static inline bool hx_log_writer_has_spare(const struct hx_log_writer *writer)
+{
+	return atomic_load_explicit(&writer->has_spare, memory_order_acquire) != 0;
+}
+
+static inline bool hx_log_writer_is_short(const struct hx_log_writer *writer)
+{
+	return atomic_load_explicit(&writer->is_short, memory_order_relaxed) != 0;
+}
 
 static inline bool hx_log_writer_is_latched(struct hx_log_writer *writer)
 {
