@@ -25,7 +25,7 @@
 
 #include "support/store_case.h"
 
-enum { LIVE = 24, LARGE = 300000, RENEWALS = 60, NEW_MAX = 4000 };
+enum { LIVE = 24, LARGE = 100000, RENEWALS = 60, NEW_MAX = 4000 };
 
 /* What the process that dies leaves to the next one. */
 struct heritage {
