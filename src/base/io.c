@@ -460,6 +460,28 @@ bool hx_io_path_is_in_memory(const char *path)
 		(system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC);
 }
 
+int hx_io_path_may_write(const char *path)
+{
+	char folder[PATH_MAX];
+	const char *slash = strrchr(path, '/');
+	size_t size = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+	struct stat stat_of;
+
+	if (stat(path, &stat_of) == 0)
+		return S_ISDIR(stat_of.st_mode)
+			? -EISDIR
+			: negative_errno(faccessat(AT_FDCWD, path, W_OK, AT_EACCESS) != 0);
+	if (errno != ENOENT)
+		return -errno;
+	if (size + 1 >= sizeof(folder))
+		return -ENAMETOOLONG;
+	memcpy(folder, path, size);
+	/* "/var/log/.", or "." for a name alone. */
+	folder[size] = '.';
+	folder[size + 1] = '\0';
+	return negative_errno(faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0);
+}
+
 enum hapax_status hx_io_path_absolute(
 	struct hapax_bytes path, char *ret_path, size_t size, struct hapax_error *err)
 {

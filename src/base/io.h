@@ -135,6 +135,12 @@ uint64_t hx_io_path_free_bytes(const char *path);
 /* Is the path on a tmpfs or similar? False also if unknown. */
 bool hx_io_path_is_in_memory(const char *path);
 
+/*
+ * Could this process write the file, or create it in its directory? 0 or a negative errno. Creates
+ * nothing.
+ */
+int hx_io_path_may_write(const char *path);
+
 /* Create a directory and its missing parents, all with mode. Present is fine. */
 enum hapax_status hx_io_make_folders(
 	const struct hx_io *io, const char *path, mode_t mode, struct hapax_error *err);

@@ -106,6 +106,8 @@ def test_what_serve_refuses_the_check_refuses(cli):
     server, other = authority.issue("server"), authority.issue("other")
     tls = f"tls: {{certificate: {server.path}, key: {other.key}}}\n"
     door = "listen: {gateway: 'off', admin: 'off', %s}\n"
+    log, decisions, short = "log: {%s}\n", cli.folder / "decisions.log", cli.folder / "short"
+    short.write_text("too short\n", encoding="utf-8")
     cases = [
         ("log: {level: loud}\n", "'loud'"),
         ("store: [1]\n", ""),
@@ -116,6 +118,12 @@ def test_what_serve_refuses_the_check_refuses(cli):
         (UPSTREAM + tls, "does not belong to the certificate"),
         (UPSTREAM + f"tls: {{certificate: {cli.folder}/none, key: {server.key}}}\n", "No such file"),
         (UPSTREAM + "listen: {gateway: 'no-such-host.invalid:1'}\n", "listen.gateway: invalid address"),
+        (UPSTREAM + log % f"decisions: {cli.folder}/none/decisions.log", "log.decisions: could not open"),
+        (UPSTREAM + log % f"decisions: {cli.folder}", "log.decisions: could not open"),
+        (UPSTREAM + log % f"decisions: {decisions}, decisions_secret: {cli.folder}/none", "log.decisions_secret: could not open"),
+        (UPSTREAM + log % f"decisions: {decisions}, decisions_secret: {short}", "the secret in"),
+        (UPSTREAM + log % f"decisions: {decisions}, audit: {decisions}", "it is the file of log.audit"),
+        (UPSTREAM + log % f"decisions: {short}, decisions_secret: {short}", "it is the file of log.decisions_secret"),
     ]
     path = cli.folder / "hapax.yaml"
     for text, word in cases:
@@ -125,6 +133,8 @@ def test_what_serve_refuses_the_check_refuses(cli):
         expect_in(word, started.err)
         refusal = [line for line in sentences(started.err) if not line.startswith("{")]
         expect(refusal, sentences(check.err)[:1], text)
+    # Neither has created the file: the one who checks may be another user than the daemon's.
+    expect(decisions.exists(), False)
     missing = str(cli.folder / "missing.yaml")
     check = cli.run("config", "check", missing, code=66)
     expect(sentences(cli.run("serve", "--config", missing, code=66).err), sentences(check.err))

@@ -122,6 +122,23 @@ static void complete_http(struct hx_complete *complete, struct hx_config_http *h
 	http->trusted = networks;
 }
 
+/* Each of them would spoil the other's lines. */
+static void check_log(struct hx_complete *complete, const struct hx_config_log *log)
+{
+	static const struct hx_place place = {.name = "log.decisions"};
+
+	if (log->decisions[0] == '\0')
+		return;
+	if (strcmp(log->decisions, log->audit) == 0)
+		hx_fault(
+			complete->faults, HAPAX_ERR_INVALID, &place,
+			"it is the file of log.audit; choose another one");
+	if (strcmp(log->decisions, log->decisions_secret) == 0)
+		hx_fault(
+			complete->faults, HAPAX_ERR_INVALID, &place,
+			"it is the file of log.decisions_secret; choose another one");
+}
+
 /* A scope that continues without the store must record its keys in a journal. */
 static void check_journal(struct hx_complete *complete, const struct hx_config *config)
 {
@@ -359,6 +376,7 @@ void hx_complete_run(struct hx_complete *complete, struct hx_config *config)
 	complete_store(complete, &config->store);
 	complete_scopes(complete, config);
 	complete_http(complete, &config->http);
+	check_log(complete, &config->log);
 	check_journal(complete, config);
 	check_parks(complete, config);
 	hx_complete_auth(complete, &config->auth);

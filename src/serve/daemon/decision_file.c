@@ -21,10 +21,11 @@ enum { SECRET_SIZE_MIN = 16, SECRET_SIZE_MAX = 4096 };
 static enum hapax_status read_secret(
 	const char *path, struct hapax_buf *text, struct hapax_error *err)
 {
-	enum hapax_status status = hx_io_read_all(hx_io_system(), path, SECRET_SIZE_MAX, text, err);
+	struct hapax_error why;
 
-	if (status != HAPAX_OK)
-		return status;
+	if (hx_io_read_all(hx_io_system(), path, SECRET_SIZE_MAX, text, &why) != HAPAX_OK)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, 0, "log.decisions_secret: %s", why.message);
 	while (text->size > 0 &&
 	       (text->data[text->size - 1] == '\n' || text->data[text->size - 1] == '\r'))
 		text->size--;
@@ -34,6 +35,34 @@ static enum hapax_status read_secret(
 			"log.decisions_secret: the secret in '%s' has %zu bytes; use at least %d",
 			path, text->size, SECRET_SIZE_MIN);
 	return HAPAX_OK;
+}
+
+static void wipe_secret(struct hapax_buf *secret)
+{
+	if (secret->data != NULL)
+		explicit_bzero(secret->data, secret->capacity);
+	hx_buf_done(secret);
+}
+
+enum hapax_status hx_decision_file_check(const struct hx_config *config, struct hapax_error *err)
+{
+	const struct hx_config_log *log = &config->log;
+	enum hapax_status status = HAPAX_OK;
+	struct hapax_buf secret;
+	int result;
+
+	if (log->decisions[0] == '\0')
+		return HAPAX_OK;
+	result = hx_io_path_may_write(log->decisions);
+	if (result != 0)
+		return hx_error_set(
+			err, HAPAX_ERR_INVALID, -result, "log.decisions: could not open '%s'",
+			log->decisions);
+	hx_buf_init(&secret, SECRET_SIZE_MAX);
+	if (log->decisions_secret[0] != '\0')
+		status = read_secret(log->decisions_secret, &secret, err);
+	wipe_secret(&secret);
+	return status;
 }
 
 static enum hapax_status file_open(
@@ -73,9 +102,7 @@ enum hapax_status hx_decision_file_open(
 	options.hmac_key = hapax_buf_bytes(&secret);
 	if (status == HAPAX_OK)
 		status = file_open(file, config, &options, err);
-	if (secret.data != NULL)
-		explicit_bzero(secret.data, secret.capacity);
-	hx_buf_done(&secret);
+	wipe_secret(&secret);
 	return status;
 }
 

@@ -24,6 +24,9 @@ struct hx_decision_file {
 	uint64_t lost_told;
 };
 
+/* Could it be opened? INVALID: not, or its secret is missing or too short. Creates nothing. */
+enum hapax_status hx_decision_file_check(const struct hx_config *config, struct hapax_error *err);
+
 enum hapax_status hx_decision_file_open(
 	struct hx_decision_file *file, const struct hx_config *config, struct hapax_error *err);
 

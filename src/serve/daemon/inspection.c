@@ -12,6 +12,7 @@
 #include "base/macros.h"
 #include "net/address.h"
 #include "net/tls/tls.h"
+#include "serve/daemon/decision_file.h"
 #include "serve/daemon/door_guard.h"
 #include "serve/daemon/service_manager.h"
 
@@ -175,6 +176,10 @@ enum hapax_status hx_inspection_run(
 		note_refusal(inspection, &why, err);
 	else
 		inspect_doors(inspection, fresh, err);
+	/* At a reload the file stays as it is. */
+	if (inspection->current == NULL &&
+	    hx_decision_file_check(inspection->config, &why) != HAPAX_OK)
+		note_refusal(inspection, &why, err);
 	note_leases(inspection);
 	note_also(inspection);
 	return err->status;
