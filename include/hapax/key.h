@@ -127,7 +127,9 @@ struct hapax_key_options {
 	const struct hapax_clock *clock;
 	/*
 	 * While a strategy changes: the old one, with the same options, which makes hapax_key.also
-	 * until this time. include is for those of the two that accept it. NULL: none.
+	 * until this time. An event that lacks the new key has the old one as its only key;
+	 * on_missing decides about those that lack both. include is for those of the two that
+	 * accept it. NULL: none.
 	 */
 	const char *also;
 	int64_t also_until_ms; /* on clock's wall_ms */

@@ -659,6 +659,7 @@ struct hx_config_key_also {
 	const char *name;
 	const char *until; /* as written */
 	int64_t until_ms;
+	int64_t ttl_ms; /* the longest of the scope, or HAPAX_TTL_FOREVER */
 };
 bool hx_config_key_also(
 	const struct hx_config *config, size_t *row, struct hx_config_key_also *ret);

@@ -135,6 +135,20 @@ bool hx_config_short_lease(
 	return false;
 }
 
+/* Of a route whose scope comes from the event: that of the defaults. */
+static int64_t longest_ttl_ms(const struct hx_config *config, const struct hx_config_route *route)
+{
+	const struct hx_config_scope *scope =
+		route->scope != NULL ? route->scope : &config->defaults;
+	int64_t ttl_ms = scope->ttl_ms;
+
+	for (size_t i = 0; i < scope->type_count; i++) {
+		if (scope->types[i].ttl_ms > ttl_ms)
+			ttl_ms = scope->types[i].ttl_ms;
+	}
+	return ttl_ms;
+}
+
 bool hx_config_key_also(const struct hx_config *config, size_t *row, struct hx_config_key_also *ret)
 {
 	size_t routes = config->gateway.route_count;
@@ -151,7 +165,9 @@ bool hx_config_key_also(const struct hx_config *config, size_t *row, struct hx_c
 			at < routes ? "route" : "consumer",
 			at < routes ? config->gateway.routes[at].name
 				    : config->consumers[at - routes].name,
-			keying->key_also_until, keying->also_until_ms};
+			keying->key_also_until, keying->also_until_ms,
+			at < routes ? longest_ttl_ms(config, &config->gateway.routes[at])
+				    : config->consumers[at - routes].ttl_ms};
 		return true;
 	}
 	return false;

@@ -195,19 +195,20 @@ static bool is_also_used(const struct hapax_key_strategy *strategy)
 }
 
 /*
- * Add the key by the old strategy. An event that has none needs none; one that has no other keeps
- * its old key alone.
+ * Add the key by the old strategy to the new one, which is made, or found missing. An event that
+ * has none needs none; one that has no other keeps its old key alone.
  */
 static enum hapax_status make_also(
 	const struct hapax_key_strategy *strategy, const struct hapax_event *event,
-	struct hapax_buf *scratch, struct hapax_key *key, struct hapax_error *err)
+	struct hapax_buf *scratch, enum hapax_status made, struct hapax_key *key,
+	struct hapax_error *err)
 {
 	struct hapax_error why;
 	struct hapax_key also;
 	enum hapax_status status = make_one(strategy->also, event, scratch, &also, &why);
 
 	if (status == HAPAX_ERR_INVALID || (status == HAPAX_OK && also.kind == HAPAX_KEY_NONE))
-		return HAPAX_OK;
+		return made;
 	if (status != HAPAX_OK)
 		return hx_error_set(err, status, 0, "key_also: %s", why.message);
 	if (key->kind == HAPAX_KEY_NONE) {
@@ -232,13 +233,16 @@ enum hapax_status hapax_key_make(
 	struct hapax_event complete;
 	struct hapax_key key;
 	enum hapax_status status;
+	bool is_missing;
 
 	if (strategy == NULL || !read_event(event, &complete) || scratch == NULL ||
 	    !is_key(ret_key))
 		return null_argument(err);
 	status = make_one(strategy, &complete, scratch, &key, err);
-	if (status == HAPAX_OK && is_also_used(strategy))
-		status = make_also(strategy, &complete, scratch, &key, err);
+	/* What the old strategy accepted before the change is not rejected until it ends. */
+	is_missing = status == HAPAX_ERR_INVALID && key.missing[0] != '\0';
+	if ((status == HAPAX_OK || is_missing) && is_also_used(strategy))
+		status = make_also(strategy, &complete, scratch, status, &key, err);
 	if (status == HAPAX_OK)
 		return_key(&key, ret_key);
 	return status;

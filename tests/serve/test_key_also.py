@@ -153,6 +153,46 @@ def test_the_end(cli):
         expect_in("warning: old key strategy has ended, remove key_also (route: orders, until: 2020-01-31)", result.err)
 
 
+def test_an_event_without_the_new_key(cli):
+    """What the old strategy accepted is not rejected before it ends."""
+    url = f"file:{cli.folder / 'ledger'}"
+
+    def bare(daemon, event_id):
+        reply = post(daemon.gateway, event_id, b"{}")
+        return reply.decision if reply.status == 200 else reply.status
+
+    with demo(cli) as service:
+        with serve(cli, service.url, store=url, config=config(OLD)) as daemon:
+            expect(bare(daemon, "1"), "acquired")
+        with serve(cli, service.url, store=url, config=config(NEW, OLD)) as daemon:
+            expect((bare(daemon, "1"), bare(daemon, "2"), bare(daemon, "2")), ("replay", "acquired", "replay"))
+        with serve(cli, service.url, store=url, config=config(NEW)) as daemon:
+            expect(bare(daemon, "1"), 400)
+        expect(service.count()["executed"], 2)
+
+
+def test_an_end_within_one_ttl(cli):
+    """Records from just before the change would outlive it; the longest ttl counts."""
+    path = cli.folder / "hapax.yaml"
+    word = "old key strategy ends within one ttl"
+    ends = (datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=5)).strftime("%Y-%m-%d")
+    consumer = "consumers: [{name: c, from: 'redis://127.0.0.1:1/s?group=g', exec: 'cat', key: '%s', key_also: '%s', key_also_until: %s, ttl: %s}]\n"
+    cases = [
+        (config(NEW, OLD, ends), None),
+        (config(NEW, OLD, ends) + "defaults: {ttl: 6d}\n", f"(route: orders, until: {ends}, ttl: 6d)"),
+        (config(NEW, OLD, ends) + "scopes: [{scope: default/default, types: [{type: a, ttl: forever}]}]\n", "ttl: forever)"),
+        (config(NEW, OLD, ends) + "scopes: [{scope: acme/default, ttl: 6d}]\n", None),
+        (consumer % (NEW, OLD, ends, "6d"), f"(consumer: c, until: {ends}, ttl: 6d)"),
+        (consumer % (NEW, OLD, ends, "1d"), None),
+    ]
+    for text, details in cases:
+        path.write_text("upstream: {url: 'http://127.0.0.1:9'}\n" + text, encoding="utf-8")
+        told = [line for line in cli.run("config", "check", path).err.splitlines() if word in line]
+        expect([line.endswith(details or "") for line in told], [True] if details else [], text)
+    with demo(cli) as service, serve(cli, service.url, config=cases[1][0]) as daemon:
+        said(daemon, f"{word}, events from before a recent change may run again")
+
+
 def test_what_is_refused(cli):
     path = cli.folder / "hapax.yaml"
 

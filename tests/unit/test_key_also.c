@@ -76,16 +76,25 @@ static void an_event_may_lack_one_of_them(void **state)
 	(void)state;
 	assert_string_equal(key.key, "a");
 	assert_int_equal(key.also_size, 0);
-	/* The new strategy decides about events without a key. */
-	(void)key_of("field:order", &options, "{\"id\":1}", HAPAX_ERR_INVALID);
-	options.on_missing = HAPAX_ON_MISSING_PASS;
-	key = key_of("field:order", &options, "{\"id\":1}", HAPAX_OK);
-	/* It had a key, and keeps its protection. */
-	assert_int_equal(key.kind, HAPAX_KEY_MADE);
-	assert_string_equal(key.key, "1");
-	assert_int_equal(key.also_size, 0);
+	for (int on_missing = HAPAX_ON_MISSING_REJECT; on_missing <= HAPAX_ON_MISSING_PASS;
+	     on_missing++) {
+		options.on_missing = (enum hapax_on_missing)on_missing;
+		key = key_of("field:order", &options, "{\"id\":1}", HAPAX_OK);
+		/* It had a key, and keeps its protection. */
+		assert_int_equal(key.kind, HAPAX_KEY_MADE);
+		assert_string_equal(key.key, "1");
+		assert_string_equal(key.missing, "");
+		assert_true(key.has_fingerprint);
+		assert_int_equal(key.also_size, 0);
+	}
 	key = key_of("field:order", &options, "{\"x\":1}", HAPAX_OK);
 	assert_int_equal(key.kind, HAPAX_KEY_NONE);
+	options.on_missing = HAPAX_ON_MISSING_REJECT;
+	(void)key_of("field:order", &options, "{\"x\":1}", HAPAX_ERR_INVALID);
+	/* Only an event without the new key; a bad one stays bad. */
+	(void)key_of("field:order", &options, "{\"id\":1", HAPAX_ERR_INVALID);
+	hx_virtual_clock_advance(&the_clock, UNTIL_MS);
+	(void)key_of("field:order", &options, "{\"id\":1}", HAPAX_ERR_INVALID);
 }
 
 static void equal_keys_are_one(void **state)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <hapax/clock.h>
+#include <hapax/store.h>
 
 #include "base/duration.h"
 #include "base/error.h"
@@ -145,22 +146,39 @@ static void note_leases(const struct hx_inspection *inspection)
 	}
 }
 
+static const char *ttl_text(int64_t ttl_ms, char text[HX_DURATION_TEXT_SIZE])
+{
+	if (ttl_ms == HAPAX_TTL_FOREVER)
+		return "forever";
+	hx_duration_format(ttl_ms, text);
+	return text;
+}
+
 static void note_also(const struct hx_inspection *inspection)
 {
 	const struct hapax_clock *clock = hapax_clock_system();
+	int64_t now_ms = clock->wall_ms(clock->context);
 	struct hx_config_key_also at;
 
 	for (size_t row = 0; hx_config_key_also(inspection->config, &row, &at);) {
+		char ttl[HX_DURATION_TEXT_SIZE];
 		const struct hx_logger_field fields[] = {
 			HX_LOGGER_TEXT(at.what, at.name),
 			HX_LOGGER_TEXT("until", at.until),
+			HX_LOGGER_TEXT("ttl", ttl_text(at.ttl_ms, ttl)),
 		};
 
-		if (clock->wall_ms(clock->context) >= at.until_ms)
+		if (now_ms >= at.until_ms)
 			hx_inspection_note(
 				inspection, HX_LOGGER_WARN,
-				"old key strategy has ended, remove key_also", fields,
-				HX_COUNT(fields));
+				"old key strategy has ended, remove key_also", fields, 2);
+		else if (at.until_ms - now_ms < at.ttl_ms)
+			/* When the change was made is not known: it may be a ttl ago. */
+			hx_inspection_note(
+				inspection, HX_LOGGER_WARN,
+				"old key strategy ends within one ttl, events from before a recent "
+				"change may run again",
+				fields, HX_COUNT(fields));
 	}
 }
 
