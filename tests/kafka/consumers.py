@@ -106,7 +106,7 @@ def pauses_and_resumes(cli, url, service, fill, beside_url, beside_fill):
         line = consume(cli, daemon, "list").out.splitlines()[1]
         expect_in("paused", line)
         expect_in("alice", line)
-        until(lambda: health(daemon)[1]["status"] == "ok" or time.sleep(0.05), "a pause is no failure")
+        until(lambda: health(daemon)[1]["status"] == "ok" or time.sleep(0.05), "a pause is not a failure")
         expect((said(daemon, "consumer paused")[0]["who"], said(daemon, "consumer paused")[0]["why"]), ("alice", "deploy"))
         audit = get(daemon.admin, "/api/v1/audit", **BEARER).json["entries"][0]
         expect((audit["who"], audit["action"], audit["outcome"]), ("alice", "consumer.pause", "applied"))
