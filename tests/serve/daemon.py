@@ -235,7 +235,9 @@ class Upstream:
                 self.send_header("Hapax-Decision", "forged")
                 self.send_header("Content-Length", str(len(answer)))
                 self.end_headers()
-                self.wfile.write(answer)
+                # A body there would be the beginning of the next answer.
+                if status not in (204, 304):
+                    self.wfile.write(answer)
 
             def log_message(self, *_):
                 pass
