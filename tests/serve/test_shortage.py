@@ -65,6 +65,8 @@ def test_limits(cli):
             for number in range(20):
                 stack.enter_context(socket.create_connection(daemon.gateway))
             begins(daemon, "limit_reached", "http.max_connections", "20 of at most 20")
+            # The other door of the same setting, which is not full, does not end it.
+            assert "[-]limits failed" in get(daemon.admin, "/healthz?verbose").body.decode()
             stack.close()
             numbers = itertools.count()
             until(lambda: post(daemon.gateway, str(next(numbers))).status != 200, "it is full")

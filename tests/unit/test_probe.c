@@ -226,6 +226,23 @@ static void an_outbox_that_is_away(void **state)
 	hx_mutex_done(&background->mutex);
 }
 
+/* A condition that has ended is kept for a while, for the log; it fails no probe. */
+static void a_critical_condition_that_has_ended(void **state)
+{
+	(void)state;
+	hx_condition_begin(&serve.conditions, HX_CONDITION_CERT_EXPIRED, "a.pem", "expired");
+	hx_condition_begin(&serve.conditions, HX_CONDITION_CERT_EXPIRING, "b.pem", "expires");
+	assert_true(is_ready());
+	hx_probe_health(&probe);
+	assert_false(hx_health_is_ok(probe.components, probe.count));
+	hx_condition_end(&serve.conditions, HX_CONDITION_CERT_EXPIRED, "a.pem");
+	assert_true(is_ready());
+	hx_probe_health(&probe);
+	assert_int_equal(probe.condition_count, 2);
+	assert_true(hx_health_is_ok(probe.components, probe.count));
+	expect_reason("certificates", "expires");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -238,6 +255,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(clocks_that_differ, init, done),
 		cmocka_unit_test_setup_teardown(whoever_ends_is_not_ready, init, done),
 		cmocka_unit_test_setup_teardown(an_outbox_that_is_away, init, done),
+		cmocka_unit_test_setup_teardown(a_critical_condition_that_has_ended, init, done),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -256,28 +256,48 @@ static void look_at_overload(struct hx_serve *serve)
 	}
 }
 
-/* A door that is nearly full: by its setting, or because descriptors are short. */
-static void look_at_door(struct hx_serve *serve, enum hx_door door, uint64_t wanted)
+/*
+ * A door that is nearly full: because descriptors are short, or by its setting, wanted. True: by its
+ * setting; reason says how full.
+ */
+static bool look_at_door(
+	struct hx_serve *serve, enum hx_door door, uint64_t wanted,
+	char reason[HX_CONDITION_REASON_SIZE])
 {
 	uint64_t max = hx_descriptors_connections(&serve->descriptors, serve->config, door);
 	uint64_t open =
 		(uint64_t)hx_metrics_sum(serve->metrics, HX_METRIC_CONNECTIONS, 0, (unsigned)door);
 	bool is_full = serve->descriptors.is_open[door] && open * 100 >= max * NEAR_PERCENT;
 	bool is_short = wanted == 0 || max < wanted;
-	char reason[HX_CONDITION_REASON_SIZE];
 
 	(void)snprintf(
-		reason, sizeof(reason),
+		reason, HX_CONDITION_REASON_SIZE,
 		"the %s listener has %" PRIu64 " of at most %" PRIu64 " connections%s",
 		hx_door_name(door), open, max,
 		is_short ? ", for lack of file descriptors; raise LimitNOFILE or ulimit -n" : "");
 	hx_condition_set(
 		&serve->conditions, HX_CONDITION_DESCRIPTORS_SHORT, hx_door_name(door),
 		is_full && is_short, reason);
+	return is_full && !is_short;
+}
+
+/* Gateway and proxy have one setting: the door that is not full must not end the condition. */
+static void look_at_doors(struct hx_serve *serve)
+{
+	uint64_t wanted = serve->config->http.max_connections;
+	char reasons[2][HX_CONDITION_REASON_SIZE];
+	bool is_gateway = look_at_door(serve, HX_DOOR_GATEWAY, wanted, reasons[0]);
+	bool is_proxy = look_at_door(serve, HX_DOOR_PROXY, wanted, reasons[1]);
+	bool is_resp;
+
 	hx_condition_set(
-		&serve->conditions, HX_CONDITION_LIMIT_REACHED,
-		door == HX_DOOR_RESP ? "resp.max_connections" : "http.max_connections",
-		is_full && !is_short, reason);
+		&serve->conditions, HX_CONDITION_LIMIT_REACHED, "http.max_connections",
+		is_gateway || is_proxy, reasons[is_gateway ? 0 : 1]);
+	wanted = serve->config->resp.max_connections;
+	is_resp = look_at_door(serve, HX_DOOR_RESP, wanted, reasons[0]);
+	hx_condition_set(
+		&serve->conditions, HX_CONDITION_LIMIT_REACHED, "resp.max_connections", is_resp,
+		reasons[0]);
 }
 
 static void look_at_descriptors(struct hx_serve *serve)
@@ -328,9 +348,7 @@ void hx_condition_watch_look(struct hx_serve *serve)
 	look_at_speed(serve, &facts);
 	look_at_clocks(serve, &facts);
 	look_at_overload(serve);
-	look_at_door(serve, HX_DOOR_GATEWAY, serve->config->http.max_connections);
-	look_at_door(serve, HX_DOOR_PROXY, serve->config->http.max_connections);
-	look_at_door(serve, HX_DOOR_RESP, serve->config->resp.max_connections);
+	look_at_doors(serve);
 	look_at_descriptors(serve);
 	look_at_audits(serve);
 	hx_tls_set_watch(&serve->door_tls, serve->config, &serve->service, &serve->conditions);

@@ -261,7 +261,9 @@ void hx_probe_health(struct hx_probe *probe)
 		const struct hx_condition_kind *kind = &hx_condition_kinds[row->condition];
 		struct hx_health_component *component = find(probe, kind->part);
 
-		if (kind->severity == HX_SEVERITY_CRITICAL && component != NULL)
+		/* One that has ended is held only for the log. */
+		if (row->ended_ms == INT64_MAX && kind->severity == HX_SEVERITY_CRITICAL &&
+		    component != NULL)
 			component->is_optional = false;
 	}
 }
