@@ -630,6 +630,14 @@ bool hx_config_routes_agree(
 bool hx_config_proxy_routes_agree(
 	const struct hx_config *config, struct hapax_bytes path, struct hapax_bytes loosest);
 
+/*
+ * Would a service that ignores letter case, as many do, read the path of route as that of an
+ * earlier one whose signatures are checked?
+ */
+bool hx_config_proxy_route_evades(
+	const struct hx_config *config, const struct hx_config_proxy_route *route,
+	struct hapax_bytes loosest);
+
 /* A tenant or group of a config: "default" for "". */
 struct hapax_bytes hx_config_scope_part(const char *text);
 

@@ -9,18 +9,26 @@
 #include "base/bytes.h"
 #include "config/config_check.h"
 #include "config/config.h"
+#include "wire/http1/http1_text.h"
+
+typedef bool equal_fn(struct hapax_bytes a, struct hapax_bytes b);
 
 /* "/orders" is a prefix of "/orders" and "/orders/17", not of "/orders2". */
-static bool path_matches(const char *prefix, struct hapax_bytes path)
+static bool path_matches_by(const char *prefix, struct hapax_bytes path, equal_fn *equal)
 {
 	const char *at = path.data;
 	size_t size = strlen(prefix);
 
 	while (size > 0 && prefix[size - 1] == '/')
 		size--;
-	if (path.size < size || (size > 0 && memcmp(at, prefix, size) != 0))
+	if (path.size < size || !equal(hx_bytes(at, size), hx_bytes(prefix, size)))
 		return false;
 	return path.size == size || at[size] == '/';
+}
+
+static bool path_matches(const char *prefix, struct hapax_bytes path)
+{
+	return path_matches_by(prefix, path, hx_bytes_equal);
 }
 
 static bool list_matches(const char *const *patterns, size_t count, struct hapax_bytes text)
@@ -72,6 +80,20 @@ bool hx_config_proxy_routes_agree(
 			return true;
 	}
 	return true;
+}
+
+bool hx_config_proxy_route_evades(
+	const struct hx_config *config, const struct hx_config_proxy_route *route,
+	struct hapax_bytes loosest)
+{
+	if (route->secret_count > 0)
+		return false;
+	for (const struct hx_config_proxy_route *at = config->proxy.routes; at < route; at++) {
+		if (at->secret_count > 0 &&
+		    path_matches_by(at->loose_path, loosest, hx_http1_text_equal))
+			return true;
+	}
+	return false;
 }
 
 const struct hx_config_proxy_route *hx_config_proxy_route_find(

@@ -365,6 +365,21 @@ def test_a_signature_is_checked_before_the_claim(cli):
             expect(send(daemon, f"/{name}", sign(name, SENDERS[name](1))).decision, "acquired", name)
 
 
+def test_no_letter_case_evades_a_signature(cli):
+    """Many services read /Stripe as /stripe; the route for everything else must not take it there unsigned."""
+    secret = cli.folder / "stripe.secret"
+    secret.write_text(SECRETS["stripe"] + "\n", encoding="utf-8")
+    rows = [f"{{path: /hooks/stripe, preset: stripe, secret_file: '{secret}'}}", "{path: /}"]
+    with webhooks(cli, *rows) as (service, daemon):
+        for path in ("/Hooks/stripe", "/hooks/STRIPE", "/hooks/Stripe/x", "/hooks//Stripe", "/hooks/%53tripe", "/HOOKS/stripe?x"):
+            for method in ("POST", "GET"):
+                send(daemon, path, stripe(1), method).is_problem(400, "letter case")
+        expect(service.requests, [])
+        for path in ("/Hooks", "/hooks/Stripes", "/Hooks/other"):
+            expect(send(daemon, path, stripe(1)).status, 200, path)
+        expect(send(daemon, "/hooks/stripe", sign("stripe", stripe(1))).decision, "acquired")
+
+
 def test_a_forged_delivery_after_the_real_one(cli):
     """A client that guesses an id does not get the stored answer."""
     with signed(cli, ["stripe"]) as (service, daemon):

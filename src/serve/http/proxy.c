@@ -5,6 +5,7 @@
  *	no route                                  404
  *	not signed, on a route with secrets       401
  *	a path with .. or of two routes, post     400: upstreams read it differently
+ *	  or of a signed route in other case      the same
  *	a method that runs once, with a key       claimed, and run once
  *	  with two, or one that cannot be read    400
  *	  without one, if it is required          400
@@ -353,6 +354,13 @@ static const struct hx_config_proxy_route *find_route(
 	}
 	if (loosest.data != path.data && !hx_config_proxy_routes_agree(config, plain, loosest)) {
 		hx_delivery_refuse_path(delivery, HX_DELIVERY_OTHER_ROUTE);
+		return NULL;
+	}
+	if (hx_config_proxy_route_evades(config, route, loosest)) {
+		hx_delivery_refuse_path(
+			delivery,
+			"a service that ignores letter case would use a route that checks "
+			"signatures; send the path as that route has it");
 		return NULL;
 	}
 	return route;
