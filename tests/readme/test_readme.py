@@ -41,7 +41,7 @@ def repository(cli):
 def start_redis(cli):
     folder = cli.folder / "redis"
     folder.mkdir()
-    command = ["redis-server", "--port", "6379", "--dir", str(folder), "--save", ""]
+    command = ["redis-server", "--port", "6379", "--dir", str(folder), "--save", "", "--appendonly", "yes"]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     ping = ["redis-cli", "ping"]
     until(lambda: subprocess.run(ping, capture_output=True, check=False).stdout == b"PONG\n", "Redis answers")
