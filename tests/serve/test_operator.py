@@ -65,6 +65,29 @@ def test_a_request_is_found_by_its_idempotency_key(cli):
     expect(cli.run("lookup", "order-17", "--idempotency-key", "-o", "json", env=env).json["state"], "done")
 
 
+def test_a_store_in_use_names_its_daemon(cli):
+    """By the URL that --server takes; a daemon without an API is named by its pid alone."""
+    store = f"file:{cli.folder}/ledger"
+    env = {"HAPAX_STORE": store}
+    in_use = "is in use by process %d; a file: store has one owner"
+    with serve(cli, dead_address(), store=store) as daemon:
+        server = f"http://127.0.0.1:{daemon.admin[1]}"
+        result = cli.run("lookup", "k", code=69, env=env)
+        result.says(in_use % daemon.process.pid, f"hint: use the daemon that has it: --server {server}\n")
+        cli.run("lookup", "k", "--server", server, code=1)
+    # The URL of a daemon that has ended is not offered, nor kept by the next owner.
+    cli.run("lookup", "k", code=1, env=env)
+    expect_match("^[0-9]+\n$", (cli.folder / "ledger/LOCK").read_text())
+    socket = f"{cli.folder}/admin.sock"
+    with serve(cli, dead_address(), "--admin", f"unix:{socket}", store=store):
+        cli.run("lookup", "k", code=69, env=env).says(f"hint: use the daemon that has it: --server http+unix:{socket}\n")
+        # Bytes that are not a daemon's are not shown.
+        for note in ("1\nhttp://a\x1b[2J\n", "1\nfile:///x\n", "1\nhttp://" + "a" * 200 + "\n", "1\nhttp://a\nb\n", "x\nhttp://a\n"):
+            (cli.folder / "ledger/LOCK").write_text(note)
+            result = cli.run("lookup", "k", code=69, env=env).says("in use by process unknown", "hint: ")
+            assert "--server" not in result.err, result.err
+
+
 def test_a_redis_that_forgets_is_told(cli):
     with real_redis(cli) as path:
         store = f"redis+unix:{path}"

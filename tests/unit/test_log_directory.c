@@ -71,6 +71,7 @@ static void locks_of_others_are_left_alone(void **state)
 {
 	struct store_case *c = *state;
 	struct hapax_fsck fsck = HAPAX_FSCK_INIT;
+	struct hapax_store *next;
 	char url[768], path[512];
 	unsigned count;
 
@@ -82,11 +83,22 @@ static void locks_of_others_are_left_alone(void **state)
 	log_case_refuses(c, url, HAPAX_ERR_INVALID, "other files");
 	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
 	file_holds(path, "LOCK", "not yours");
+	/* Neither does one that only begins like ours. */
+	write_file(path, "LOCK", "123\nhttp://localhost:1\nnot yours");
+	log_case_refuses(c, url, HAPAX_ERR_INVALID, "other files");
 	write_file(path, "letter.txt", "not yours");
 	write_file(path, "LOCK", "123\n");
 	log_case_refuses(c, url, HAPAX_ERR_INVALID, "other files");
 	assert_int_equal(hapax_fsck(path, &fsck, NULL), HAPAX_ERR_INVALID);
 	file_holds(path, "LOCK", "123\n");
+
+	/* A daemon that was killed before it wrote STORE left its URL: the next open goes on. */
+	snprintf(path, sizeof(path), "%s/killed", c->dir.path);
+	snprintf(url, sizeof(url), "file:%s", path);
+	assert_int_equal(mkdir(path, 0700), 0);
+	write_file(path, "LOCK", "123\nhttp://localhost:1\n");
+	assert_int_equal(hapax_store_open(url, &c->options, &next, NULL), HAPAX_OK);
+	hapax_store_close(next);
 
 	snprintf(path, sizeof(path), "%s/bare", c->dir.path);
 	snprintf(url, sizeof(url), "file:%s", path);

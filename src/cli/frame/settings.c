@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/io.h"
 #include "base/limits.h"
+#include "base/lock_note.h"
 #include "cli/frame/command.h"
 #include "cli/frame/environment.h"
 #include "cli/input/key_text.h"
@@ -359,6 +360,21 @@ static const char *hint_of_open(const char *url, const struct hapax_error *err)
 	}
 }
 
+/* A daemon that holds this file: store left its URL there, unless it has no admin listener. */
+static bool hint_at_daemon(const char *url, const struct hapax_error *err)
+{
+	char path[HX_STORE_URL_SIZE + sizeof("/LOCK")];
+	struct hx_lock_note note;
+
+	if (strncmp(url, "file:", 5) != 0 || err->os_errno != EBUSY)
+		return false;
+	(void)snprintf(path, sizeof(path), "%s/LOCK", url + 5);
+	if (!hx_lock_note_find(hx_io_system(), path, &note) || note.url[0] == '\0')
+		return false;
+	hx_report_hint("use the daemon that has it: --server %s", note.url);
+	return true;
+}
+
 static int report_open(
 	const struct hx_invocation *inv, enum hx_open mode, const struct hapax_error *err)
 {
@@ -370,7 +386,7 @@ static int report_open(
 		hx_report_hint("did you mean 'sqlite:%s'?", url);
 	else if (mode == HX_OPEN_EXISTING && is_missing(store_path(url)))
 		hx_report_hint("the first 'hapax check KEY' creates a store; %s", name_another);
-	else if (hint != NULL)
+	else if (!hint_at_daemon(url, err) && hint != NULL)
 		hx_report_hint("%s", hint);
 	return code;
 }

@@ -5,10 +5,14 @@
  * Probes are answered even if other clients hold connections: when nearly all are taken, the one
  * that has been idle longest is closed for the next (hx_http_server_options, evicts).
  */
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/io.h"
+#include "base/lock_note.h"
 #include "observe/metrics/metrics.h"
 #include "serve/admin/auth.h"
 #include "serve/daemon/daemon.h"
@@ -124,6 +128,27 @@ bool hx_admin_identify(
 	return true;
 }
 
+/* A command that finds a file: store in use can then name this API. */
+static void sign_store(const struct hx_serve *serve)
+{
+	const struct hx_address *address = &serve->admin.listener.address;
+	bool is_secure = serve->door_tls.doors[HX_CONFIG_TLS_ADMIN] != NULL;
+	const char *store_url = hapax_store_url(serve->store);
+	char text[HX_ADDRESS_TEXT_SIZE], url[HX_LOCK_NOTE_URL_SIZE], path[PATH_MAX];
+	int size;
+
+	if (strncmp(store_url, "file:", 5) != 0)
+		return;
+	hx_address_format(address, text);
+	if (strncmp(text, "unix:", 5) == 0)
+		(void)snprintf(url, sizeof(url), "http+%s", text);
+	else
+		(void)snprintf(url, sizeof(url), "%s://%s", is_secure ? "https" : "http", text);
+	size = snprintf(path, sizeof(path), "%s/LOCK", store_url + 5);
+	if (size > 0 && (size_t)size < sizeof(path))
+		hx_lock_note_add(hx_io_system(), path, url);
+}
+
 enum hapax_status hx_serve_open_admin(struct hx_serve *serve, struct hapax_error *err)
 {
 	const struct hx_http_server_options options = {
@@ -157,5 +182,7 @@ enum hapax_status hx_serve_open_admin(struct hx_serve *serve, struct hapax_error
 		status = hx_http_server_open(
 			&serve->admin, &serve->reactor, &door.address, false, &options,
 			hx_admin_handle, NULL, serve, err);
+	if (status == HAPAX_OK)
+		sign_store(serve);
 	return status;
 }

@@ -15,11 +15,10 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/io.h"
-#include "base/process.h"
+#include "base/lock_note.h"
 
 enum {
 	ID_DIGITS = 16,
-	PID_TEXT_SIZE = 24,
 	/* Records may hold any data: only the owner may read them. */
 	MODE_DIRECTORY = 0700,
 	MODE_FILE = 0600,
@@ -141,21 +140,19 @@ static enum hapax_status failed_at(
 static enum hapax_status refuse_second(
 	struct hx_log_directory *directory, int file, struct hapax_error *err)
 {
-	const struct hx_io *io = directory->io;
-	char text[PID_TEXT_SIZE] = {0};
-	ssize_t size = hx_io_read_full(io, file, text, sizeof(text) - 1, 0);
+	struct hx_lock_note note;
 
 	/* The other process holds it. */
 	assert(directory->lock_file == -1);
-	assert(size < (ssize_t)sizeof(text));
-	for (ssize_t i = 0; i < size; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			text[i] = '\0';
-	}
-	return hx_error_set(
+	(void)hx_lock_note_read(directory->io, file, &note);
+	(void)hx_error_set(
 		err, HAPAX_ERR_UNAVAILABLE, 0,
 		"store '%.128s' is in use by process %s; a file: store has one owner",
-		directory->path, size > 0 && text[0] != '\0' ? text : "unknown");
+		directory->path, note.pid[0] != '\0' ? note.pid : "unknown");
+	/* For callers; to people the message says more than its text. */
+	if (err != NULL)
+		err->os_errno = EBUSY;
+	return HAPAX_ERR_UNAVAILABLE;
 }
 
 enum hapax_status hx_log_directory_lock(
@@ -213,18 +210,8 @@ enum hapax_status hx_log_directory_try(struct hx_log_directory *directory, struc
 
 void hx_log_directory_sign(struct hx_log_directory *directory)
 {
-	const struct hx_io *io = directory->io;
-	char text[PID_TEXT_SIZE];
-	int size;
-
-	if (directory->lock_file < 0)
-		return;
-	/* For people, and never synced: only the lock counts. */
-	size = snprintf(text, sizeof(text), "%ld\n", (long)hx_process_id());
-	assert(size > 0);
-	assert((size_t)size < sizeof(text));
-	(void)io->ops->ftruncate(io->context, directory->lock_file, 0);
-	(void)hx_io_write_full(io, directory->lock_file, text, (size_t)size, 0);
+	if (directory->lock_file >= 0)
+		hx_lock_note_write(directory->io, directory->lock_file);
 }
 
 bool hx_log_directory_is_gone(const struct hx_log_directory *directory)
@@ -256,28 +243,14 @@ struct contents {
 	bool has_lock;
 };
 
-/* Our LOCK holds a pid, or nothing yet. */
+/* Our LOCK holds a note, or nothing yet. */
 static bool lock_is_ours(const struct hx_log_directory *directory)
 {
-	const struct hx_io *io = directory->io;
 	char path[HX_LOG_PATH_SIZE];
-	char text[PID_TEXT_SIZE];
-	ssize_t size;
-	int file;
+	struct hx_lock_note note;
 
 	hx_log_path(directory, "LOCK", path);
-	file = io->ops->open(io->context, path, HX_IO_READ, 0);
-	if (file < 0)
-		return false;
-	size = hx_io_read_full(io, file, text, sizeof(text), 0);
-	(void)io->ops->close(io->context, file);
-	if (size <= 0 || size == sizeof(text))
-		return size == 0;
-	for (ssize_t i = 0; i < size - 1; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return false;
-	}
-	return text[size - 1] == '\n';
+	return hx_lock_note_find(directory->io, path, &note);
 }
 
 /* A segment that was being made? */

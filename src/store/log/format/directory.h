@@ -66,7 +66,7 @@ enum hapax_status hx_log_directory_lock(
  */
 enum hapax_status hx_log_directory_try(struct hx_log_directory *directory, struct hapax_error *err);
 
-/* Write our pid to LOCK, which is held, for people. Only in a store. */
+/* Write our pid to LOCK, which is held, for people (base/lock_note.h). Only in a store. */
 void hx_log_directory_sign(struct hx_log_directory *directory);
 
 /* Was the locked directory removed or replaced by another one? */
