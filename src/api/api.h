@@ -33,6 +33,7 @@ struct hapax_relay_stats;
 struct hx_api;
 struct hx_budget;
 struct hx_cells;
+struct hx_conditions;
 struct hx_config_current;
 struct hx_config_source;
 struct hx_feed;
@@ -76,6 +77,7 @@ struct hx_api_options {
 	struct hx_logger *log;
 	struct hx_logger *decisions; /* log.decisions; NULL: none */
 	struct hx_cells *cells;      /* of the reactor's thread */
+	struct hx_conditions *conditions;
 	struct hx_feed *feed;
 	size_t writer; /* index of the API in feed */
 	struct hx_config_current *current;

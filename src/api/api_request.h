@@ -200,6 +200,7 @@ hx_api_handle_fn hx_api_get_key;
 hx_api_handle_fn hx_api_delete_key;
 hx_api_handle_fn hx_api_get_explain; /* explain.c */
 hx_api_handle_fn hx_api_get_stats;   /* api_stats.c */
+hx_api_handle_fn hx_api_get_conditions;
 hx_api_handle_fn hx_api_post_reset;
 hx_api_handle_fn hx_api_post_gc;
 hx_api_handle_fn hx_api_get_duplicates; /* events.c */

@@ -92,6 +92,11 @@ const char hx_api_schemas[] = "{"
 	       COUNT("token") "," NO_TIME("since") ",\"decisions\":"
 	       REF("Decisions") ",\"hit_rate\":{\"type\":[\"number\",\"null\"]},"
 	       LIST("last_24h", "Row") "," LIST("hours", "Row")) ","
+	OBJECT("Condition", "\"name\",\"severity\",\"since\",\"reason\"",
+	       TEXT("name") "," TEXT("subject") ","
+	       "\"severity\":{\"enum\":[\"info\",\"warning\",\"critical\"]},"
+	       TIME("since") "," TEXT("reason")) ","
+	OBJECT("Conditions", "\"conditions\"", LIST("conditions", "Condition")) ","
 	OBJECT("Since", "\"since\"", TIME("since")) ","
 	OBJECT("Sweep", "\"looked\",\"removed\",\"lapsed\",\"remaining\",\"done\"",
 	       COUNT("looked") "," COUNT("removed") "," COUNT("lapsed") "," COUNT("remaining") ","

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * api_stats.c - GET /stats, POST /stats/reset, POST /gc: figures of the store, and cleanup.
+ * api_stats.c - GET /stats, POST /stats/reset, POST /gc: figures of the store, and cleanup; GET
+ * /conditions: what is wrong with the daemon.
  *
  * A store's counters are never reset. A reset is a point in time from which this daemon counts;
  * metrics continue unchanged.
@@ -10,6 +11,8 @@
 #include "api/api_request.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "observe/condition.h"
+#include "observe/health.h"
 #include "wire/record/stats_json.h"
 
 #define HOUR_MS INT64_C(3600000)
@@ -170,6 +173,21 @@ void hx_api_get_stats(struct hx_api_request *request)
 		return;
 	figures->by_hour = request->values[VALUE_HOURS].number != 0;
 	hx_api_work(request, &request->api->worker, ask_stats, on_told);
+}
+
+/* ------------------------------------------------------------------ conditions */
+
+/* Without the store, which may be what is wrong. */
+void hx_api_get_conditions(struct hx_api_request *request)
+{
+	struct hx_conditions *conditions = request->api->options.conditions;
+	struct hx_condition_row rows[HX_CONDITIONS_MAX];
+	size_t count = conditions == NULL ? 0 : hx_conditions_list(conditions, rows);
+	struct hx_json_write json;
+
+	hx_api_json(request, &json);
+	hx_health_write_conditions(&json, rows, count);
+	hx_api_reply_json(request, &json);
 }
 
 /* ------------------------------------------------------------------ reset */

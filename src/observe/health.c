@@ -144,6 +144,15 @@ static void write_condition(struct hx_json_write *json, const struct hx_conditio
 	hx_json_write_end(json, '}');
 }
 
+void hx_health_write_conditions(
+	struct hx_json_write *json, const struct hx_condition_row *rows, size_t count)
+{
+	hx_json_write_begin(json, "conditions", '[');
+	for (size_t i = 0; i < count; i++)
+		write_condition(json, &rows[i]);
+	hx_json_write_end(json, ']');
+}
+
 static enum hapax_status render_json(const struct hx_health *health, struct hapax_buf *out)
 {
 	bool is_ok = hx_health_is_ok(health->components, health->count);
@@ -157,12 +166,8 @@ static enum hapax_status render_json(const struct hx_health *health, struct hapa
 	for (size_t i = 0; i < health->count; i++)
 		write_component(&json, &health->components[i]);
 	hx_json_write_end(&json, ']');
-	if (health->conditions != NULL) {
-		hx_json_write_begin(&json, "conditions", '[');
-		for (size_t i = 0; i < health->condition_count; i++)
-			write_condition(&json, &health->conditions[i]);
-		hx_json_write_end(&json, ']');
-	}
+	if (health->conditions != NULL)
+		hx_health_write_conditions(&json, health->conditions, health->condition_count);
 	hx_json_write_end(&json, '}');
 	if (json.status == HAPAX_OK)
 		json.status = hx_buf_append_byte(out, '\n');

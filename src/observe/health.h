@@ -17,6 +17,7 @@
 #include <hapax/store.h>
 
 struct hx_condition_row;
+struct hx_json_write;
 
 /* A part of the daemon that can be healthy or not: "store", "upstream", "drain". */
 struct hx_health_component {
@@ -57,6 +58,10 @@ struct hx_health {
 	const struct hx_condition_row *conditions; /* NULL: this probe has none */
 	size_t condition_count;
 };
+
+/* The member "conditions": a list of them. */
+void hx_health_write_conditions(
+	struct hx_json_write *json, const struct hx_condition_row *rows, size_t count);
 
 /* Append the body. */
 enum hapax_status hx_health_render(

@@ -29,6 +29,7 @@ VERDICTS = {
     "DELETE /api/v1/keys/{tenant}/{group}/{key}": "own",
     "GET /api/v1/keys/{tenant}/{group}/{key}/explain": "own",
     "GET /api/v1/stats": 403,
+    "GET /api/v1/conditions": 403,
     "POST /api/v1/stats/reset": 403,
     "POST /api/v1/gc": 403,
     "GET /api/v1/duplicates": "own",

@@ -1,4 +1,4 @@
-"""conditions.py - what the daemon says of a condition: in the log, at /healthz and as a metric."""
+"""conditions.py - what the daemon says of a condition: in the log, at /healthz, in the API and as a metric."""
 
 from daemon import get, log_line
 from harness import expect, until
@@ -34,6 +34,8 @@ def begins(daemon, name, subject=None, reason="", severity="warning", status=200
         expect(found["severity"], severity)
         assert reason in found["reason"], found
     assert metric(daemon, name) >= 1
+    listed = get(daemon.admin, "/api/v1/conditions").json["conditions"]
+    assert [row["severity"], row["since"]] in [[a["severity"], a["since"]] for a in listed if (a["name"], a.get("subject")) == (name, subject)], listed
     verbose = get(daemon.admin, "/healthz?verbose").body.decode()
     assert f"[!]{name}{' ' + subject if subject else ''} ({severity}, since {row['since']}): " in verbose, verbose
 

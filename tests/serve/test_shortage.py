@@ -1,4 +1,4 @@
-"""Conditions (E13) of a store that is away or full, and of limits: each begins and ends for real."""
+"""Conditions (E13) of a store that is full, and of limits: each begins and ends for real."""
 
 import contextlib
 import itertools
@@ -7,8 +7,7 @@ import subprocess
 
 from conditions import begins, ends, health
 from daemon import get, post, serve, upstream
-from harness import PROGRAM, Skip, expect, until
-from test_outage import redis
+from harness import PROGRAM, Skip, expect, expect_in, until
 
 NOWHERE = "http://127.0.0.1:9"
 
@@ -58,46 +57,28 @@ def test_a_full_disk(cli):
 
 
 def test_limits(cli):
-    """Of the store, of connections; and too few descriptors for them."""
-    with upstream() as behind:
+    """Of the store, and of connections; the command line shows them. Another daemon has too few descriptors."""
+    limited = ("sh", "-c", 'ulimit -n 160; exec "$0" "$@"', str(PROGRAM))
+    with upstream() as behind, serve(cli, NOWHERE, config="loops: 1\n", command=limited) as small:
+        with contextlib.ExitStack() as stack:
+            for number in range(80):
+                stack.enter_context(socket.create_connection(small.gateway))
+            begins(small, "descriptors_short", "gateway", "raise LimitNOFILE")
         text = "store: {max_keys: 3, cleanup_interval: 100ms}\nhttp: {max_connections: 20}\ndefaults: {ttl: 3s}\nloops: 1\n"
-        with serve(cli, behind.url, config=text) as daemon, contextlib.ExitStack() as stack:
-            for number in range(20):
-                stack.enter_context(socket.create_connection(daemon.gateway))
-            begins(daemon, "limit_reached", "http.max_connections", "20 of at most 20")
-            # The other door of the same setting, which is not full, does not end it.
-            assert "[-]limits failed" in get(daemon.admin, "/healthz?verbose").body.decode()
-            stack.close()
+        with serve(cli, behind.url, "--proxy", "127.0.0.1:0", config=text) as daemon:
+            with contextlib.ExitStack() as stack:
+                for number in range(20):
+                    stack.enter_context(socket.create_connection(daemon.gateway))
+                begins(daemon, "limit_reached", "http.max_connections", "20 of at most 20")
+                # The other door of the same setting, which is not full, does not end it.
+                assert "[-]limits failed" in get(daemon.admin, "/healthz?verbose").body.decode()
+                there = ("--server", "http://{}:{}".format(*daemon.admin))
+                expect(cli.run("stats", "-o", "json", *there).json["conditions"], list(health(daemon)[1].values()))
+                expect_in("limit_reached http.max_connections warning", " ".join(cli.run("stats", *there).out.split()))
             numbers = itertools.count()
             until(lambda: post(daemon.gateway, str(next(numbers))).status != 200, "it is full")
             begins(daemon, "limit_reached", "store.max_keys", "new keys are refused")
             ends(daemon, "limit_reached", "http.max_connections")
             until(lambda: post(daemon.gateway, "later").status == 200, "keys have expired")
             ends(daemon, "limit_reached", "store.max_keys")
-
-
-def test_too_few_descriptors(cli):
-    limited = ("sh", "-c", 'ulimit -n 160; exec "$0" "$@"', str(PROGRAM))
-    with serve(cli, NOWHERE, config="loops: 1\n", command=limited) as daemon, contextlib.ExitStack() as stack:
-        for number in range(80):
-            stack.enter_context(socket.create_connection(daemon.gateway))
-        begins(daemon, "descriptors_short", "gateway", "raise LimitNOFILE")
-        stack.close()
-        ends(daemon, "descriptors_short", "gateway")
-
-
-def test_a_store_that_is_away(cli):
-    """First slow, then away; with a journal, work goes on."""
-    with redis(cli) as server, upstream() as behind:
-        text = f"store: {{timeout: 1s, journal: 'sqlite:{cli.folder}/journal.db'}}\ndefaults: {{on_store_failure: continue}}\n"
-        with serve(cli, behind.url, store=server.url, config=text) as daemon:
-            expect(post(daemon.gateway, "before").status, 200)
-            server.freeze()
-            begins(daemon, "store_slow", reason="half of store.timeout", status=503)
-            begins(daemon, "store_down", severity="critical", status=503)
-            begins(daemon, "journal_in_use", status=503)
-            expect(get(daemon.admin, "/readyz").status, 200)
-            server.thaw()
-            for name in ("store_down", "store_slow", "journal_in_use"):
-                ends(daemon, name)
-            expect(health(daemon)[0], 200)
+            ends(small, "descriptors_short", "gateway")

@@ -88,6 +88,17 @@ static void expect_reason(const char *name, const char *part)
 		fail_msg("%s: '%s' is not in '%s'", name, part, reason == NULL ? "" : reason);
 }
 
+/* Whether a condition goes on; one that has ended stays listed for a while. */
+static bool has_condition(enum hx_condition condition)
+{
+	for (size_t i = 0; i < probe.condition_count; i++) {
+		if (probe.conditions[i].condition == condition &&
+		    probe.conditions[i].ended_ms == INT64_MAX)
+			return true;
+	}
+	return false;
+}
+
 static void all_is_well(void **state)
 {
 	(void)state;
@@ -170,6 +181,12 @@ static void scopes_that_go_on_are_ready(void **state)
 	facts.journal_status = HAPAX_ERR_FAILED;
 	assert_false(is_ready());
 	expect_reason("journal", "cannot be read");
+	assert_true(has_condition(HX_CONDITION_JOURNAL_FAILED));
+	assert_false(has_condition(HX_CONDITION_JOURNAL_IN_USE));
+	facts.journal_status = HAPAX_OK;
+	assert_true(is_ready());
+	assert_false(has_condition(HX_CONDITION_JOURNAL_FAILED));
+	assert_true(has_condition(HX_CONDITION_JOURNAL_IN_USE));
 }
 
 static void clocks_that_differ(void **state)
@@ -177,7 +194,8 @@ static void clocks_that_differ(void **state)
 	static const struct {
 		int64_t skew_ms;
 		bool is_ok;
-	} cases[] = {{0, true}, {2000, true}, {-2000, true}, {2001, false}, {-2001, false}};
+	} cases[] = {
+		{0, true}, {2000, true}, {-2000, true}, {2001, false}, {0, true}, {-2001, false}};
 
 	(void)state;
 	configure("store: {url: 'memory:', max_clock_skew: 2s}\n");
@@ -186,6 +204,7 @@ static void clocks_that_differ(void **state)
 		/* It is reported, and holds up no request: the store's clock decides. */
 		assert_true(is_ready());
 		assert_int_equal(component("clock")->is_ok, cases[i].is_ok);
+		assert_int_equal(has_condition(HX_CONDITION_CLOCK_SKEW), !cases[i].is_ok);
 	}
 	expect_reason("clock", "-2001 ms");
 }

@@ -20,6 +20,7 @@
 #include "cli/print/record_out.h"
 #include "cli/frame/report.h"
 #include "cli/print/text.h"
+#include "wire/json/json_object.h"
 #include "wire/record/stats_json.h"
 
 #define HOUR_MS INT64_C(3600000)
@@ -42,6 +43,14 @@ struct collector {
 	int64_t since_ms;
 	bool is_crowded;          /* there were more than SCOPES_MAX scopes */
 	enum hapax_status status; /* the first failure */
+};
+
+/* The conditions of a daemon. */
+struct conditions {
+	struct hapax_buf reply;
+	struct hapax_buf text; /* of one member */
+	struct hx_json_reader reader;
+	bool are_known; /* false: a store by itself has none */
 };
 
 static int compare_rows(const void *a, const void *b)
@@ -125,6 +134,115 @@ static int collect(const struct hapax_counters *counters, void *context)
 	return collector->status != HAPAX_OK;
 }
 
+/* ------------------------------------------------------------------ conditions */
+
+static const struct hx_column condition_columns[] = {
+	{"CONDITION", false}, {"SUBJECT", false}, {"SEVERITY", false},
+	{"SINCE", false},     {"REASON", false},
+};
+static const char *const condition_members[] = {"name", "subject", "severity", "since", "reason"};
+
+static enum hapax_status ask_conditions(
+	struct hapax_store *store, const char *url, struct conditions *conditions,
+	struct hapax_error *err)
+{
+	enum { REPLY_SIZE_MAX = 1024 * 1024 };
+	enum hapax_status status = HAPAX_OK;
+
+	hx_buf_init(&conditions->reply, REPLY_SIZE_MAX);
+	hx_buf_init(&conditions->text, REPLY_SIZE_MAX);
+	hx_json_reader_init(&conditions->reader, REPLY_SIZE_MAX, NULL);
+	conditions->are_known = strncmp(url, "http", 4) == 0;
+	if (conditions->are_known)
+		status = hapax_store_call(
+			store, "GET", "/conditions", hx_bytes(NULL, 0), &conditions->reply, err);
+	if (conditions->are_known && status == HAPAX_OK)
+		status = hx_json_reader_read(
+			&conditions->reader, hapax_buf_bytes(&conditions->reply), err);
+	return status;
+}
+
+static void conditions_done(struct conditions *conditions)
+{
+	hx_buf_done(&conditions->reply);
+	hx_buf_done(&conditions->text);
+	hx_json_reader_done(&conditions->reader);
+}
+
+/* The first one, or 0; the others follow as next. */
+static uint32_t first_condition(const struct conditions *conditions)
+{
+	const struct hx_json_tree *tree = &conditions->reader.tree;
+	const struct hx_json_node *list =
+		hx_json_tree_member(tree, &tree->nodes[0], HX_BYTES_LIT("conditions"));
+
+	return list == NULL ? 0 : list->child;
+}
+
+/* Borrowed until the next call. data is NULL if it has no such member. */
+static struct hapax_bytes condition_member(
+	struct conditions *conditions, uint32_t at, const char *name)
+{
+	const struct hx_json_tree *tree = &conditions->reader.tree;
+	const struct hx_json_node *node =
+		hx_json_tree_member(tree, &tree->nodes[at], hapax_bytes_from_text(name));
+	struct hx_json_string string;
+
+	if (node == NULL || node->token.type != HX_JSON_STRING)
+		return hx_bytes(NULL, 0);
+	string = hx_json_node_string(tree, node);
+	hx_buf_clear(&conditions->text);
+	if (hx_buf_reserve(&conditions->text, string.size) != HAPAX_OK)
+		return HX_BYTES_LIT("?");
+	return hx_bytes(conditions->text.data, hx_json_string_value(string, conditions->text.data));
+}
+
+static void write_conditions(struct hx_json_write *json, struct conditions *conditions)
+{
+	const struct hx_json_tree *tree = &conditions->reader.tree;
+
+	hx_json_write_begin(json, "conditions", '[');
+	for (uint32_t at = first_condition(conditions); at != 0; at = tree->nodes[at].next) {
+		hx_json_write_begin(json, NULL, '{');
+		for (size_t i = 0; i < HX_COUNT(condition_members); i++) {
+			struct hapax_bytes value =
+				condition_member(conditions, at, condition_members[i]);
+
+			if (value.data != NULL)
+				hx_json_write_any(json, condition_members[i], value);
+		}
+		hx_json_write_end(json, '}');
+	}
+	hx_json_write_end(json, ']');
+}
+
+static enum hapax_status print_conditions(struct hx_out *out, struct conditions *conditions)
+{
+	const struct hx_json_tree *tree = &conditions->reader.tree;
+	struct hx_columns table;
+	enum hapax_status status;
+
+	if (first_condition(conditions) == 0) {
+		hx_out_line(out, "conditions", "none");
+		return HAPAX_OK;
+	}
+	hx_columns_init(&table, condition_columns, HX_COUNT(condition_columns));
+	for (uint32_t at = first_condition(conditions); at != 0; at = tree->nodes[at].next) {
+		for (size_t i = 0; i < HX_COUNT(condition_members); i++) {
+			struct hapax_bytes value =
+				condition_member(conditions, at, condition_members[i]);
+
+			hx_columns_bytes(&table, value.data == NULL ? HX_BYTES_LIT("-") : value);
+		}
+	}
+	hx_out_text(out, "\n");
+	status = hx_columns_print(&table, out);
+	hx_columns_done(&table);
+	return status;
+}
+
+/* ------------------------------------------------------------------ figures */
+
 static void format_hit_rate(const uint64_t *counts, char out[HX_TEXT_SIZE])
 {
 	double first = (double)counts[HAPAX_DECISION_ACQUIRED];
@@ -138,7 +256,7 @@ static void format_hit_rate(const uint64_t *counts, char out[HX_TEXT_SIZE])
 
 static void print_json(
 	struct hx_out *out, const char *url, const struct hapax_stats *stats,
-	const struct row *rows, size_t count)
+	const struct row *rows, size_t count, struct conditions *conditions)
 {
 	struct hx_json_write json;
 
@@ -154,6 +272,8 @@ static void print_json(
 		hx_json_write_end(&json, '}');
 	}
 	hx_json_write_end(&json, ']');
+	if (conditions->are_known)
+		write_conditions(&json, conditions);
 	hx_json_write_end(&json, '}');
 }
 
@@ -230,7 +350,7 @@ static enum hapax_status print_scopes(struct hx_out *out, const struct row *rows
 
 static int print(
 	struct hx_invocation *inv, struct hapax_store *store, const struct hapax_stats *stats,
-	struct collector *collector)
+	struct collector *collector, struct conditions *conditions)
 {
 	const struct row *rows;
 	size_t count;
@@ -244,10 +364,12 @@ static int print(
 			inv->command->name, "note: more than %d scopes; the rest are counted as %s",
 			SCOPES_MAX, others);
 	if (inv->settings.format == HX_FORMAT_JSON) {
-		print_json(&inv->out, hapax_store_url(store), stats, rows, count);
+		print_json(&inv->out, hapax_store_url(store), stats, rows, count, conditions);
 	} else {
 		print_totals(&inv->out, hapax_store_url(store), stats);
-		if (count > 0)
+		if (conditions->are_known)
+			status = print_conditions(&inv->out, conditions);
+		if (count > 0 && status == HAPAX_OK)
 			status = print_scopes(&inv->out, rows, count);
 	}
 	if (status == HAPAX_OK)
@@ -259,6 +381,7 @@ static int run_stats(struct hx_invocation *inv)
 {
 	struct collector collector = {.settings = &inv->settings};
 	struct hapax_stats stats = HAPAX_STATS_INIT;
+	struct conditions conditions;
 	struct hapax_store *store;
 	struct hapax_error err;
 	enum hapax_status status;
@@ -268,15 +391,18 @@ static int run_stats(struct hx_invocation *inv)
 		return code;
 	collector.since_ms = hx_settings_now_ms(store) / HOUR_MS * HOUR_MS - (HOURS - 1) * HOUR_MS;
 	hx_buf_init(&collector.rows, ROWS_MAX * sizeof(struct row));
-	status = hapax_store_stats(store, &stats, collect, &collector, &err);
+	status = ask_conditions(store, inv->settings.store_url, &conditions, &err);
+	if (status == HAPAX_OK)
+		status = hapax_store_stats(store, &stats, collect, &collector, &err);
 	if (status != HAPAX_OK) {
 		code = hx_report_error(inv->command->name, &err);
 	} else if (collector.status != HAPAX_OK) {
 		code = hx_report_no_memory(inv->command->name);
 	} else {
-		code = print(inv, store, &stats, &collector);
+		code = print(inv, store, &stats, &collector, &conditions);
 	}
 	hapax_store_close(store);
+	conditions_done(&conditions);
 	hx_buf_done(&collector.rows);
 	return code;
 }
@@ -299,7 +425,8 @@ const struct command hx_cmd_stats = {
 	.description =
 		"Shows the number of keys per state, the size of the store, and its decisions: in total,\n"
 		"and per scope for this hour and the 23 hours before. --scope limits that table; totals\n"
-		"include the whole store.\n"
+		"include the whole store. With --server, the conditions of the daemon are listed, too: what\n"
+		"is wrong with it, since when, and why.\n"
 		"\n"
 		"The hit rate is duplicates / (first + duplicates). Above 5 %, a sender repeats too much.\n"
 		"At 0 % for weeks, the key is probably wrong: it never repeats.\n",

@@ -63,6 +63,7 @@ enum hapax_status hx_serve_open_api(struct hx_serve *serve, struct hapax_error *
 		.log = serve->log,
 		.decisions = serve->decisions.log,
 		.cells = serve->cells,
+		.conditions = &serve->conditions,
 		.feed = serve->feed,
 		.writer = serve->loop_count,
 		.current = &serve->current,
