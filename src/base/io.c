@@ -443,15 +443,6 @@ enum hapax_status hx_io_make_folders(
 	return HAPAX_OK;
 }
 
-uint64_t hx_io_path_free_bytes(const char *path)
-{
-	struct statfs system;
-
-	if (statfs(path, &system) != 0)
-		return UINT64_MAX;
-	return (uint64_t)system.f_bavail * (uint64_t)system.f_bsize;
-}
-
 bool hx_io_path_is_in_memory(const char *path)
 {
 	struct statfs system;

@@ -129,9 +129,6 @@ int hx_io_path_real(const char *path, char ret_path[PATH_MAX]);
 /* Give to, a file of hx_io_system(), the owner, group and mode of from. 0 or a negative errno. */
 int hx_io_copy_owner(int from, int to);
 
-/* Bytes that an unprivileged writer may still use on the file system of path; UINT64_MAX: unknown. */
-uint64_t hx_io_path_free_bytes(const char *path);
-
 /* Is the path on a tmpfs or similar? False also if unknown. */
 bool hx_io_path_is_in_memory(const char *path);
 

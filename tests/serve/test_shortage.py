@@ -48,6 +48,8 @@ def test_a_full_disk(cli):
             expect(post(daemon.gateway, "before").status, 200)
             filler = fill(folder)
             assert is_refused(daemon)
+            # Also while senders go on.
+            until(lambda: post(daemon.gateway, "new").status == 503 and health(daemon)[0] == 503, "it is told")
             begins(daemon, "disk_full", reason="no room", severity="critical", status=503)
             expect(get(daemon.admin, "/readyz").status, 200)
             expect(post(daemon.gateway, "before").decision, "replay")

@@ -32,9 +32,6 @@ enum {
 
 	/* Descriptors are counted this often, which is not free with many of them. */
 	COUNT_SECONDS = 10,
-
-	/* This much more free space than at a refusal means that room was made. */
-	ROOM_BYTES = 1024 * 1024,
 };
 
 static int64_t sum_errors(const struct hx_serve *serve, enum hx_check_error reason)
@@ -87,18 +84,6 @@ static void look_at_speed(struct hx_serve *serve, const struct hx_store_facts *f
 		reason);
 }
 
-/* On the disk of a local store; UINT64_MAX: unknown, or it has none here. */
-static uint64_t free_bytes(const struct hx_serve *serve)
-{
-	const char *colon = strchr(serve->config->store.url, ':');
-	char path[4096];
-
-	if (!serve->can_latch || colon == NULL)
-		return UINT64_MAX;
-	(void)snprintf(path, sizeof(path), "%.*s", (int)strcspn(colon + 1, "?"), colon + 1);
-	return hx_io_path_free_bytes(path);
-}
-
 /* Whether at least percent of a limit is used up. */
 static bool is_used(const struct hapax_stats *stats, enum hx_shortage shortage, uint64_t percent)
 {
@@ -111,27 +96,29 @@ static bool is_used(const struct hapax_stats *stats, enum hx_shortage shortage, 
 }
 
 /*
- * A refusal has no reason: it is the limit that is reached, else the disk. The store may have
- * deleted keys since, so a limit that is nearly reached will do if the disk has room.
+ * A refusal has no reason. Unless the store says that its disk is full, it is the limit that is
+ * reached. The store may have deleted keys since, so a limit that is nearly reached will do.
  */
 static enum hx_shortage find_shortage(
 	const struct hx_serve *serve, const struct hx_store_facts *facts)
 {
 	const struct hapax_stats *stats = &facts->stats;
 
+	if (stats->disk_full)
+		return HX_SHORTAGE_DISK;
 	if (is_used(stats, HX_SHORTAGE_KEYS, 100))
 		return HX_SHORTAGE_KEYS;
 	if (is_used(stats, HX_SHORTAGE_BYTES, NEAR_PERCENT))
 		return HX_SHORTAGE_BYTES;
-	if (free_bytes(serve) <= serve->config->store.segment_bytes)
-		return HX_SHORTAGE_DISK;
 	if (serve->stack.limit != NULL)
 		return HX_SHORTAGE_TENANT;
 	if (is_used(stats, HX_SHORTAGE_KEYS, HALF_PERCENT) ||
 	    (!serve->can_latch && stats->keys_max != 0))
 		return HX_SHORTAGE_KEYS;
-	return is_used(stats, HX_SHORTAGE_BYTES, HALF_PERCENT) ? HX_SHORTAGE_BYTES
-							       : HX_SHORTAGE_DISK;
+	if (is_used(stats, HX_SHORTAGE_BYTES, HALF_PERCENT))
+		return HX_SHORTAGE_BYTES;
+	/* A local store would say so: there is room again. */
+	return serve->can_latch ? HX_SHORTAGE_NONE : HX_SHORTAGE_DISK;
 }
 
 /* Whether the store would still refuse, as far as known. */
@@ -140,14 +127,14 @@ static bool is_still_short(const struct hx_serve *serve, const struct hx_store_f
 	const struct hx_condition_watch *watch = &serve->condition_watch;
 	bool is_old = hx_clock_mono_ns() - watch->refused_ns >= REFUSED_SECONDS * HX_NS_PER_S;
 
+	if (watch->is_disk_full)
+		return facts->stats.disk_full;
 	if (facts->stats.counts[HAPAX_DECISION_ACQUIRED] != watch->acquired)
 		return false;
 	if (watch->shortage == HX_SHORTAGE_KEYS)
 		return is_used(&facts->stats, HX_SHORTAGE_KEYS, 100);
 	if (watch->shortage == HX_SHORTAGE_BYTES)
 		return is_used(&facts->stats, HX_SHORTAGE_BYTES, NEAR_PERCENT);
-	if (watch->shortage == HX_SHORTAGE_DISK && watch->free_bytes != UINT64_MAX)
-		return free_bytes(serve) < watch->free_bytes + ROOM_BYTES;
 	return !is_old;
 }
 
@@ -160,12 +147,16 @@ static void note_refusals(struct hx_serve *serve, const struct hx_store_facts *f
 	if (refused != watch->refused) {
 		watch->refused = refused;
 		watch->refused_ns = hx_clock_mono_ns();
+		/* Further refusals do not put the answer off. */
+		if (!watch->is_asking)
+			watch->asked_ns = watch->refused_ns;
 		watch->is_asking = true;
-	} else if (watch->is_asking && facts->has_stats && facts->stats_ns > watch->refused_ns) {
+	}
+	if (watch->is_asking && facts->has_stats && facts->stats_ns > watch->asked_ns) {
 		watch->is_asking = false;
 		watch->shortage = find_shortage(serve, facts);
+		watch->is_disk_full = facts->stats.disk_full;
 		watch->acquired = facts->stats.counts[HAPAX_DECISION_ACQUIRED];
-		watch->free_bytes = free_bytes(serve);
 	} else if (watch->shortage != HX_SHORTAGE_NONE && !is_still_short(serve, facts)) {
 		watch->shortage = HX_SHORTAGE_NONE;
 	}

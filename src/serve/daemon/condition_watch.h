@@ -29,10 +29,11 @@ struct hx_condition_watch {
 	int64_t failed;  /* claims that the store did not answer */
 	int64_t refused; /* claims that it had no room for */
 	int64_t refused_ns;
-	bool is_asking; /* the store has not answered since */
+	bool is_asking;   /* the store has not answered since */
+	int64_t asked_ns; /* the first refusal that it has not answered */
 	enum hx_shortage shortage;
-	uint64_t acquired;   /* claims that it had granted when it answered */
-	uint64_t free_bytes; /* on its disk, then */
+	bool is_disk_full; /* the store itself said so */
+	uint64_t acquired; /* claims that it had granted when it answered */
 	int64_t overloads[2];
 	int64_t overload_ns[2]; /* of each, the last one; 0: none */
 	int64_t store_ms;       /* the store's clock, when it last moved */
