@@ -114,7 +114,7 @@ def test_tables_of_others(cli):
         db.execute("CREATE TABLE events (id INTEGER PRIMARY KEY, queue TEXT, payload TEXT, status TEXT)")
         db.execute("INSERT INTO events VALUES (1, 'q', '{}', 'pending')")
     answer = outbox(cli, "init", "--preset", "events", "--table", "events", "--column", "topic=queue", "--existing")
-    expect_in("1 existing rows became events", answer.out)
+    expect_in("1 existing row became an event", answer.out)
     with sqlite3.connect(cli.folder / "shop.db") as db:
         db.execute("INSERT INTO events VALUES (2, 'q', '{}', 'pending')")
     expect(outbox(cli, "status", "-o", "json").json["pending"], 2)
