@@ -4,8 +4,8 @@
  * of a client to the bytes of its replies.
  *
  * The first byte chooses where the rest is cut in two: in pieces and in one the replies are
- * the same, but for SCAN and KEYS, whose order is another one in every store. Replies are whole
- * messages, whatever was sent.
+ * the same, but for SCAN and KEYS, whose order is another one in every store, and INFO, whose
+ * memory is. Replies are whole messages, whatever was sent.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,15 +101,25 @@ static void begin(struct world *world)
 }
 
 /* A client that left the tenant (AUTH, RESET) may have left something for the next input. */
-static void end(struct world *world)
+static bool is_spent(const struct world *world)
 {
-	bool is_spent = world->inputs == INPUTS_PER_STORE || world->session.tenant.size == 0;
+	return world->inputs == INPUTS_PER_STORE || world->session.tenant.size == 0 ||
+		world->session.is_abrupt;
+}
 
-	hx_resp_session_done(&world->session);
-	hx_buf_clear(&world->input);
-	hx_buf_clear(&world->out);
-	if (is_spent)
-		close_world(world);
+/* Both stores have seen the same inputs: CLIENT ID counts their clients. */
+static void end(struct world *whole, struct world *parts)
+{
+	struct world *worlds[] = {whole, parts};
+	bool is_last = is_spent(whole) || is_spent(parts);
+
+	for (size_t i = 0; i < HX_COUNT(worlds); i++) {
+		hx_resp_session_done(&worlds[i]->session);
+		hx_buf_clear(&worlds[i]->input);
+		hx_buf_clear(&worlds[i]->out);
+		if (is_last)
+			close_world(worlds[i]);
+	}
 }
 
 static void finish(struct world *world)
@@ -206,9 +216,9 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 		must((has_whole_replies(&whole) && has_whole_replies(&parts)) ||
 		     has_word(data, size, "reply"));
 		must(hx_bytes_equal(hapax_buf_bytes(&whole.out), hapax_buf_bytes(&parts.out)) ||
-		     has_word(data, size, "scan") || has_word(data, size, "keys"));
+		     has_word(data, size, "scan") || has_word(data, size, "keys") ||
+		     has_word(data, size, "info"));
 	}
-	end(&whole);
-	end(&parts);
+	end(&whole, &parts);
 	return 0;
 }
